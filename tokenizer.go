@@ -199,6 +199,15 @@ func (h *Host) tokenizer(ctx context.Context, stores shard.Store, s Spec, t Toke
 	return loaded, nil
 }
 
+// Load reads the tokenizer. Addresses are read from stores, which may be nil for paths.
+func (t Tokenizer) Load(ctx context.Context, stores shard.Store) (*tokenize.Tokenizer, error) {
+	content, err := Spec{}.tokenizerContent(ctx, stores, t)
+	if err != nil {
+		return nil, err
+	}
+	return t.load(content)
+}
+
 // load makes the tokenizer of a file.
 func (t Tokenizer) load(content []byte) (*tokenize.Tokenizer, error) {
 	if t.Pattern == "" {

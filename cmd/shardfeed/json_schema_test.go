@@ -19,6 +19,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/counting"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/tokens"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/watch"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/wait"
@@ -52,7 +53,7 @@ var jsonOutputs = []struct {
 	{"schema", schemaOutput{}, []string{"schema $SHOP --json"}},
 	{"select", selection{}, []string{"select $SHOP --subsample 0.5 --save $DIR/half.rows --json"}},
 	{"stats", pythonStats{}, nil},
-	{"tokenize", tokenizerReport{}, []string{"tokenize testdata/tokenizer.json --json", "tokenize testdata/tokenizer.json $SHOP --column label --json"}},
+	{"tokenize", tokens.Report{}, []string{"tokenize testdata/tokenizer.json --json", "tokenize testdata/tokenizer.json $SHOP --column label --json", "tokenize testdata/tokenizer.json $SHOP --join title,label --labels label --json"}},
 	{"top", watch.View{}, []string{"top --json --every 100ms --socket $DIR/none.sock"}},
 	{"verify", verification{}, []string{"verify $SHOP --json"}},
 	{"vocab", vocabulary{}, []string{"vocab $SHOP --column label --json", "vocab $SHOP --column label --min-count 100 --json"}},

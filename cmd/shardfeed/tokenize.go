@@ -2,16 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/tokens"
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -24,9 +24,8 @@ type tokenizeCommand struct {
 	*app
 	flags
 	column    string
-	pattern   string
 	documents int64
-	trial     *tokens.Trial
+	of        shardfeed.Tokenizer
 }
 
 func (a *app) tokenize() *cobra.Command {
@@ -35,17 +34,23 @@ func (a *app) tokenize() *cobra.Command {
 		Use:   "tokenize [flags] TOKENIZER [--column NAME ADDRESS...]",
 		Short: "Show a tokenizer, and what it makes of documents",
 		Long: `tokenize reads a tokenizer.json, the JSON file of Mistral's Tekken or, with --pattern, a file of
-tiktoken, and shows its parts. A part that shardfeed does not implement exactly is an error that
-names it.
+tiktoken, by its path or its address, and shows its parts. A part that shardfeed does not implement
+exactly is an error that names it.
 
 With a column of text it also reads the first rows of a table, and shows how many bytes a token has,
-how fast one thread makes tokens here, and the tokens of ten documents.`,
+how fast one thread makes tokens here, and the tokens of ten documents. --join has several columns,
+and --labels the ones of them whose tokens are trained: the other tokens are grey.`,
 		Example: `  shardfeed tokenize tokenizer.json
-  shardfeed tokenize tokenizer.json data/ --column text`,
+  shardfeed tokenize tokenizer.json data/ --column text
+  shardfeed tokenize s3://bucket/tokenizer.json data/ --join prompt,completion --labels completion`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&t.column, "column", "", "name of the column of text")
-	fs.StringVar(&t.pattern, "pattern", "", "`name` of the pattern of a file of tiktoken: "+strings.Join(tokenize.Patterns(), ", "))
+	fs.StringSliceVar(&t.of.Join, "join", nil, "`names` of columns of text whose tokens become one document, in this order")
+	fs.StringSliceVar(&t.of.Labels, "labels", nil, "`names` of columns of --join whose tokens are trained")
+	fs.StringVar(&t.of.Specials, "specials", "parse", "what special tokens in a text become, `parse, text or error`")
+	fs.BoolVar(&t.of.Template, "template", false, "add the tokens of the tokenizer's template around each document")
+	fs.StringVar(&t.of.Pattern, "pattern", "", "`name` of the pattern of a file of tiktoken: "+strings.Join(tokenize.Patterns(), ", "))
 	fs.Int64Var(&t.documents, "documents", 1000, "read this many rows")
 	t.looks(fs)
 	t.add(fs, "json", "what.reading", "what.snapshot", "storage", "cache")
@@ -53,81 +58,97 @@ how fast one thread makes tokens here, and the tokens of ten documents.`,
 		if err := t.check(ctx, fs); err != nil {
 			return err
 		}
+		if t.column != "" {
+			t.of.Join = append([]string{t.column}, t.of.Join...)
+		}
 		switch {
 		case len(args) == 0 || args[0] == "":
 			return usagef("tokenize needs a tokenizer: the path of its file, as in tokenizer.json")
-		case len(args) > 1 && t.column == "":
+		case t.column != "" && len(t.of.Join) > 1:
+			return usagef("--column %s contradicts --join, which has all columns; leave one of the two out", t.column)
+		case len(args) > 1 && len(t.of.Join) == 0:
 			return usagef("--column must name the column of text")
-		case len(args) == 1 && t.column != "":
+		case len(args) == 1 && len(t.of.Join) > 0:
 			return usagef("--column needs the address of a table after the tokenizer")
 		case t.documents < 1:
 			return usagef("--documents must be at least 1, got %d", t.documents)
 		}
-		return t.run(ctx, args[0], args[1:])
+		t.of.File = args[0]
+		return t.run(ctx, args[1:])
 	})
 }
 
-// A tokenizerReport is the result of tokenize.
-type tokenizerReport struct {
-	Tokenizer   string          `json:"tokenizer"`
-	Parts       []string        `json:"parts"`
-	Tokens      int             `json:"tokens"`
-	Bytes       int64           `json:"tokenizer_bytes"`
-	Fingerprint string          `json:"fingerprint"`
-	Column      string          `json:"column"`
-	Text        *tokens.Figures `json:"text"` // null without a table
-}
-
-func (t *tokenizeCommand) run(ctx context.Context, name string, addresses []string) error {
-	tokenizer, err := tokens.Load(name, t.pattern)
+func (t *tokenizeCommand) run(ctx context.Context, addresses []string) error {
+	tokenizer, err := t.load(ctx)
 	if err != nil {
 		return err
 	}
-	r := tokenizerReport{
-		Tokenizer: name, Parts: tokenizer.Parts(), Tokens: tokenizer.VocabSize(), Bytes: tokenizer.Memory(),
-		Fingerprint: tokenizer.Fingerprint(), Column: t.column,
+	trial, err := tokens.NewTrial(tokenizer, t.of, 10)
+	if err != nil {
+		return usagef("%v", err)
 	}
+	r := tokens.NewReport(shard.Redact(t.of.File), tokenizer)
 	if len(addresses) > 0 {
-		t.trial = tokens.NewTrial(tokenizer, 10)
-		if err := t.read(ctx, addresses); err != nil {
+		if err := t.read(ctx, addresses, trial); err != nil {
 			return err
 		}
-		figures := t.trial.Figures()
-		r.Text = &figures
+		r.Add(trial)
 	}
-	return t.print(&t.flags, r, t.report(&r))
+	return t.print(&t.flags, r, r.Term(term.IsTerminal(t.stdout)))
 }
 
-// read gives the first rows of the column to the trial.
-func (t *tokenizeCommand) read(ctx context.Context, addresses []string) error {
+// load reads the tokenizer, from a store if it has an address.
+func (t *tokenizeCommand) load(ctx context.Context) (_ *tokenize.Tokenizer, err error) {
+	if scheme, _ := shard.SplitScheme(t.of.File); scheme == "" {
+		return tokens.Load(ctx, nil, t.of)
+	}
+	shown := term.NewOpening(t.stderr)
+	defer shown.Close()
+	stores, err := t.at(nil).Stores(t.events(shown))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, stores.Close()) }()
+	return tokens.Load(ctx, stores, t.of)
+}
+
+// read gives the first rows of the columns to the trial.
+func (t *tokenizeCommand) read(ctx context.Context, addresses []string, trial *tokens.Trial) error {
 	return t.withShards(ctx, addresses, &t.flags, func(stores shard.Stores, of foundShards, o rowgroup.Options) error {
-		o.Columns = []string{t.column}
+		o.Columns = t.of.Join
 		m, err := rowgroup.Open(ctx, stores, of.shards, o)
 		if err != nil {
 			return err
 		}
 		defer m.Close()
-		fields := m.Schema().Fields
-		if len(fields) != 1 || fields[0].Kind != column.Binary {
-			return usagef("--column must name one column of text, and %q is %v", t.column, fields[0])
+		if err := t.checkColumns(m.Schema()); err != nil {
+			return err
 		}
 		shape, err := loader.Options{}.Shape(m.Schema())
 		if err != nil {
 			return err
 		}
 		return rowio.TakeOf(ctx, m, shape, firstRows(m, m.Live(of.table), t.documents), func(columns []*column.Array, _ int) error {
-			a := columns[0]
-			for i := range a.Len {
-				if a.IsNull(i) {
-					continue
-				}
-				if err := t.trial.Add(a.Data[a.Offsets[i]:a.Offsets[i+1]]); err != nil {
-					return err
-				}
-			}
-			return nil
+			return trial.Rows(columns)
 		})
 	})
+}
+
+// checkColumns refuses columns that are not texts.
+func (t *tokenizeCommand) checkColumns(s *column.Schema) error {
+	flag := "--join"
+	if t.column != "" {
+		flag = "--column"
+	}
+	for _, f := range s.Fields {
+		if f.Kind != column.Binary {
+			return usagef("%s must name columns of text, and %q is %v", flag, f.Name, f)
+		}
+	}
+	if len(s.Fields) != len(t.of.Join) {
+		return usagef("%s must name whole columns of text, got %q", flag, t.of.Join)
+	}
+	return nil
 }
 
 // firstRows lists the numbers of the first n rows that are live.
@@ -145,30 +166,4 @@ func firstRows(m *rowgroup.Reader, live *table.Live, n int64) (rows []int64) {
 		before += group.Rows
 	}
 	return rows
-}
-
-func (t *tokenizeCommand) report(r *tokenizerReport) *term.Report {
-	p := &term.Report{}
-	p.Section("tokenizer")
-	for _, part := range r.Parts {
-		name, text, _ := strings.Cut(part, ": ")
-		p.Fact(name, "%s", text)
-	}
-	p.Fact("vocabulary", "%s tokens, %v in memory", text.Count(int64(r.Tokens)), mem.Bytes(r.Bytes))
-	p.Fact("fingerprint", "%s", r.Fingerprint)
-	if f := r.Text; f != nil {
-		p.Section("text")
-		p.Fact("read", "%s of column %q, %v", text.Plural(f.Documents, "document"), r.Column, mem.Bytes(f.Bytes))
-		p.Fact("tokens", "%s, %.2f bytes each", text.Count(f.Tokens), f.TokenBytes)
-		p.Fact("speed", "%.0f MB/s on one thread", f.ByteRate/1e6)
-		p.Fact("special tokens", "in %s", text.Plural(f.WithSpecial, "document"))
-		if f.NotUTF8 > 0 {
-			p.Fact("not UTF-8", "%s", text.Plural(f.NotUTF8, "document"))
-		}
-		p.Section("documents")
-		for _, v := range t.trial.Views() {
-			p.B.WriteString("  " + v.Text(term.IsTerminal(t.stdout)) + "\n")
-		}
-	}
-	return p
 }

@@ -1,26 +1,27 @@
 package tokens
 
 import (
+	"context"
 	"errors"
 	"strings"
 
-	"github.com/shardfeed/shardfeed/internal/regular"
+	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/tokenize"
 )
 
-// Load reads the file of a tokenizer. With a pattern it is one of tiktoken.
-func Load(name, pattern string) (t *tokenize.Tokenizer, err error) {
-	raw, err := regular.ReadFile(name)
-	if err != nil {
-		return nil, err
+// Load reads a tokenizer by its path or its address.
+func Load(ctx context.Context, stores shard.Store, of shardfeed.Tokenizer) (*tokenize.Tokenizer, error) {
+	t, err := of.Load(ctx, stores)
+	if err == nil {
+		return t, nil
 	}
-	kind := "tokenizer.json"
-	if t, err = tokenize.Load(raw); pattern != "" {
-		kind = "tiktoken"
-		t, err = tokenize.LoadTiktoken(raw, tokenize.Tiktoken{Pattern: pattern})
+	kind := "tokenizer.json:"
+	if of.Pattern != "" {
+		kind = "tiktoken:"
 	}
-	if err != nil {
-		return nil, errors.New(strings.Replace(err.Error(), kind, name, 1))
+	if text, found := strings.CutPrefix(err.Error(), kind); found {
+		return nil, errors.New(shard.Redact(of.File) + ":" + text)
 	}
-	return t, nil
+	return nil, err
 }

@@ -17,11 +17,11 @@ func Section(r *term.Report, all []iterable.TextPlan) {
 	}
 	r.Section("tokenizing")
 	for _, p := range all {
-		column(r, p)
+		describe(r, p)
 	}
 }
 
-func column(r *term.Report, p iterable.TextPlan) {
+func describe(r *term.Report, p iterable.TextPlan) {
 	model, patterns := parts(p.Parts)
 	name := p.Tokenizer
 	if name == "" {

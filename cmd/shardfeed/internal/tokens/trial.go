@@ -2,9 +2,12 @@ package tokens
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
-	"unicode/utf8"
 
+	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/tokenize"
 )
 
@@ -13,6 +16,7 @@ type Figures struct {
 	Documents   int64   `json:"documents"`
 	Bytes       int64   `json:"bytes"` // of documents in UTF-8
 	Tokens      int64   `json:"tokens"`
+	Trained     *int64  `json:"trained_tokens"`  // null without labels
 	TokenBytes  float64 `json:"bytes_per_token"` // 0 without tokens
 	Seconds     float64 `json:"seconds"`         // of one thread
 	ByteRate    float64 `json:"bytes_per_second"`
@@ -25,22 +29,67 @@ type Figures struct {
 type Trial struct {
 	tokenizer *tokenize.Tokenizer
 	encoder   *tokenize.Encoder
-	show      int // documents that are still to be shown
+	columns   []string
+	trained   []bool // by column; nil if there are no labels
+	show      int    // documents that are still to be shown
 	views     []View
 	ids       []int32
+	bounds    []int // see [tokenize.Encoder.Join]
 	f         Figures
 	spent     time.Duration
 }
 
-// NewTrial returns a trial that keeps views of the first show documents.
-func NewTrial(t *tokenize.Tokenizer, show int) *Trial {
-	return &Trial{tokenizer: t, encoder: t.NewEncoder(tokenize.Options{}), show: show}
+// NewTrial returns a trial with the options of a tokenizer, that keeps views of the first show
+// documents. A document has a text for each column of Join.
+func NewTrial(t *tokenize.Tokenizer, of shardfeed.Tokenizer, show int) (*Trial, error) {
+	o := tokenize.Options{Specials: tokenize.Specials(of.Specials), Template: of.Template}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	for i, name := range of.Join {
+		if name == "" || slices.Contains(of.Join[:i], name) {
+			return nil, fmt.Errorf("--join must name different columns, got %q", of.Join)
+		}
+	}
+	r := &Trial{tokenizer: t, encoder: t.NewEncoder(o), columns: of.Join, show: show, bounds: make([]int, len(of.Join)+1)}
+	for _, name := range of.Labels {
+		if !slices.Contains(of.Join, name) {
+			return nil, fmt.Errorf("--labels must name columns of --join, got %q", name)
+		}
+	}
+	if of.Labels != nil {
+		r.f.Trained = new(int64)
+		for _, name := range of.Join {
+			r.trained = append(r.trained, slices.Contains(of.Labels, name))
+		}
+	}
+	return r, nil
+}
+
+// Rows adds the documents of rows, whose texts are in arrays of the columns' names. It leaves out
+// rows with a null.
+func (t *Trial) Rows(arrays []*column.Array) error {
+	texts := make([][]byte, len(t.columns))
+	for row := range arrays[0].Len {
+		null := false
+		for _, a := range arrays {
+			if null = null || a.IsNull(row); !null {
+				texts[slices.Index(t.columns, a.Field.Name)] = a.Data[a.Offsets[row]:a.Offsets[row+1]]
+			}
+		}
+		if !null {
+			if err := t.Add(texts); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Add encodes a document.
-func (t *Trial) Add(text []byte) error {
+func (t *Trial) Add(texts [][]byte) error {
 	before, start := t.encoder.Specials(), time.Now()
-	ids, err := t.encoder.Append(t.ids[:0], text)
+	ids, err := t.encoder.Join(t.ids[:0], texts, t.bounds)
 	t.spent += time.Since(start)
 	t.ids = ids
 	t.f.Documents++
@@ -51,16 +100,43 @@ func (t *Trial) Add(text []byte) error {
 	if err != nil {
 		return err
 	}
-	t.f.Bytes += int64(len(text))
+	for _, text := range texts {
+		t.f.Bytes += int64(len(text))
+	}
 	t.f.Tokens += int64(len(ids))
 	if t.encoder.Specials() > before {
 		t.f.WithSpecial++
 	}
+	labels := t.labels(len(ids))
+	for _, trained := range labels {
+		if trained {
+			*t.f.Trained++
+		}
+	}
 	if t.show > 0 {
 		t.show--
-		t.views = append(t.views, newView(t.tokenizer, ids))
+		t.views = append(t.views, newView(t.tokenizer, ids, labels))
 	}
 	return nil
+}
+
+// labels reports which of a document's n tokens are trained. What the template adds after the last
+// text belongs to that.
+func (t *Trial) labels(n int) (labels []bool) {
+	if t.trained == nil {
+		return nil
+	}
+	labels = make([]bool, n)
+	for i, trained := range t.trained {
+		end := t.bounds[i+1]
+		if i == len(t.trained)-1 {
+			end = n
+		}
+		for at := t.bounds[i]; at < end; at++ {
+			labels[at] = trained
+		}
+	}
+	return labels
 }
 
 // Figures returns the figures so far.
@@ -74,30 +150,4 @@ func (t *Trial) Figures() Figures {
 		f.ByteRate = float64(f.Bytes) / f.Seconds
 	}
 	return f
-}
-
-// Views returns the views of the first documents.
-func (t *Trial) Views() []View { return t.views }
-
-// A View is the start of a document, in pieces of one token, or of some that share a character.
-type View struct {
-	pieces []string
-	more   int // tokens that are left out
-}
-
-// maxTokens limits a View.
-const maxTokens = 100
-
-func newView(t *tokenize.Tokenizer, ids []int32) (v View) {
-	shown := ids[:min(len(ids), maxTokens)]
-	v.more = len(ids) - len(shown)
-	var piece []byte
-	for i, id := range shown {
-		piece = append(piece, t.Piece(id)...)
-		if utf8.Valid(piece) || i == len(shown)-1 {
-			v.pieces = append(v.pieces, string(piece))
-			piece = piece[:0]
-		}
-	}
-	return v
 }
