@@ -16,9 +16,10 @@ type Augmenter struct {
 	plain   codec.Go // decodes samples of one channel
 	resizer resize.Resizer
 	writer  writer
-	wide    writer        // of samples of 16 bits; nil before the first
-	turned  []byte        // the decoded rectangle as a person sees it
-	pixels  resize.Row    // the whole result, where the jitter needs it
+	wide    writer     // of samples of 16 bits; nil before the first
+	turned  []byte     // the decoded rectangle as a person sees it
+	pixels  resize.Row // the whole result, where the jitter needs it
+	frame   frame
 	source  resize.Source // what is scaled, by the spans
 	x, y    resize.Span
 	sampled sampled // the same for a nearest filter
@@ -85,11 +86,18 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 	if err := w.to(dst, p.Flip); err != nil {
 		return err
 	}
-	if !a.options.ColorJitter.on() {
-		a.scale(w.row)
-		return nil
+	put := w.row
+	if a.options.Crop == CropLetterbox {
+		put = a.frame.around(a, p.Box, w)
 	}
-	a.jittered(&p)
+	if a.options.ColorJitter.on() {
+		a.jittered(&p, put)
+	} else {
+		a.scale(put)
+	}
+	if a.options.Crop == CropLetterbox {
+		a.frame.end()
+	}
 	return nil
 }
 
@@ -127,13 +135,17 @@ func (a *Augmenter) scale(put func(i int, row resize.Row)) {
 }
 
 // jittered collects the whole result, whose mean the contrast needs.
-func (a *Augmenter) jittered(p *Params) {
+func (a *Augmenter) jittered(p *Params, put func(i int, row resize.Row)) {
 	a.pixels = a.pixels[:0]
-	a.scale(func(_ int, row resize.Row) { a.pixels = append(a.pixels, row...) })
+	rows := 0
+	a.scale(func(_ int, row resize.Row) {
+		a.pixels = append(a.pixels, row...)
+		rows++
+	})
 	p.jitter(a.pixels)
-	w := a.options.Width
-	for i := range a.options.Height {
-		a.writer.row(i, a.pixels[i*w:][:w])
+	w := len(a.pixels) / max(1, rows)
+	for i := range rows {
+		put(i, a.pixels[i*w:][:w])
 	}
 }
 
@@ -171,7 +183,7 @@ func (a *Augmenter) denom(h codec.Header, box image.Rectangle) int {
 	if h.Format != codec.JPEG || a.options.ReducingGap < 0 {
 		return 1
 	}
-	width, height := a.scaled(box)
+	width, height := a.options.scaled(box)
 	for _, d := range []int{8, 4, 2} {
 		gap := a.options.ReducingGap * float64(d)
 		if float64(box.Dx()) >= gap*float64(width) && float64(box.Dy()) >= gap*float64(height) {
@@ -179,19 +191,6 @@ func (a *Augmenter) denom(h codec.Header, box image.Rectangle) int {
 		}
 	}
 	return 1
-}
-
-// scaled returns the size to scale the box to; a center crop then takes a part of it.
-func (a *Augmenter) scaled(box image.Rectangle) (width, height int) {
-	o := &a.options
-	if o.Crop != CropCenter {
-		return o.Width, o.Height
-	}
-	w, h := box.Dx(), box.Dy()
-	if w <= h {
-		return o.Resize, max(1, o.Resize*h/w)
-	}
-	return max(1, o.Resize*w/h), o.Resize
 }
 
 // needs returns the rectangle of the stored picture that the filter reads when it is decoded at a
@@ -209,24 +208,16 @@ func (a *Augmenter) needs(h codec.Header, box image.Rectangle, denom int) image.
 
 // spans are the two directions of a box's resize, in pixels of the upright picture at a scale.
 func (a *Augmenter) spans(h codec.Header, box image.Rectangle, denom int) (x, y resize.Span) {
-	width, height := a.scaled(box)
+	width, height := a.options.scaled(box)
 	w, ht := h.Size()
 	mirrorX, mirrorY := mirrored(h.Orientation)
 	x = span(box.Min.X, box.Max.X, w, denom, mirrorX)
 	y = span(box.Min.Y, box.Max.Y, ht, denom, mirrorY)
 	x.Out, y.Out = width, height
-	x.From, x.To = center(width, a.options.Width)
-	y.From, y.To = center(height, a.options.Height)
+	left, top := a.options.at(width, height)
+	x.From, x.To = max(0, -left), min(width, a.options.Width-left)
+	y.From, y.To = max(0, -top), min(height, a.options.Height-top)
 	return x, y
-}
-
-// center is the middle of n, by torchvision's rounding: half to even.
-func center(n, wanted int) (from, to int) {
-	from = (n - wanted) / 2
-	if (n-wanted)%2 == 1 && from%2 == 1 {
-		from++
-	}
-	return from, from + wanted
 }
 
 // span is a side of a box at a scale. A side of n pixels has ceil(n/denom) then: the last one is

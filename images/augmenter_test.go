@@ -81,8 +81,8 @@ func slow(t testing.TB, o Options, d codec.Decoder, data []byte, seed uint64) []
 	if o.Crop == CropCenter {
 		short := min(width, height)
 		x, y = resize.Whole(0, width, o.Resize*width/short), resize.Whole(0, height, o.Resize*height/short)
-		x.From, x.To = center(x.Out, o.Width)
-		y.From, y.To = center(y.Out, o.Height)
+		x.From, y.From = center(x.Out, o.Width), center(y.Out, o.Height)
+		x.To, y.To = x.From+o.Width, y.From+o.Height
 	}
 	var r resize.Resizer
 	dst := make([]byte, o.Bytes())

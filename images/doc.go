@@ -13,7 +13,9 @@
 // shares another column's draw (Options.Like): a mask, a depth map or a second camera has the
 // geometry of its picture, and its own channels, filter and type. The pictures of a row that share
 // a draw have one size. A draw is a pure function of the options, the size and the seed, so columns
-// share it by the same geometry and the same seed ([Options.Follow]).
+// share it by the same geometry and the same seed ([Options.Follow]). [Options.View] is the part of
+// the picture that the result shows, crop, flip and letterbox in four numbers: boxes and points
+// follow it.
 //
 // # The way of an image
 //
@@ -25,6 +27,7 @@
 //	         a nearest filter, which takes samples as they are: 8 or 16 bits of one channel, or the
 //	         indices of a palette
 //	jitter   on 8 bits, as torchvision on uint8 tensors
+//	frame    a letterbox: the fill around the picture
 //	write    flip, normalise and lay out in one pass, into the destination
 //
 // # Random numbers

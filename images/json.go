@@ -18,6 +18,8 @@ type inJSON struct {
 	Ratio         Range         `json:"ratio,omitzero"`
 	Flip          float64       `json:"flip,omitempty"`
 	ColorJitter   jitterInJSON  `json:"color_jitter,omitzero"`
+	Fill          [3]int        `json:"fill,omitzero"`
+	Geometry      bool          `json:"geometry,omitempty"`
 	Interpolation Interpolation `json:"interpolation,omitempty"`
 	Mean          [3]float32    `json:"mean,omitzero"`
 	Std           [3]float32    `json:"std,omitzero"`
@@ -45,7 +47,7 @@ type jitterInJSON struct {
 func (o Options) MarshalJSON() ([]byte, error) {
 	j := inJSON{
 		Like: o.Like, Channels: o.Channels, Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Flip: o.Flip, ColorJitter: jitterInJSON(o.ColorJitter),
-		Interpolation: o.Interpolation, Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, ReducingGap: o.ReducingGap,
+		Fill: o.Fill, Geometry: o.Geometry, Interpolation: o.Interpolation, Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, ReducingGap: o.ReducingGap,
 		MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans, Array: o.Array, Declared: o.Declared, Exact: o.Exact,
 	}
 	if o.Height != 0 || o.Width != 0 {
@@ -67,7 +69,7 @@ func (o *Options) UnmarshalJSON(b []byte) error {
 	}
 	*o = Options{
 		Like: j.Like, Channels: j.Channels, Crop: j.Crop, Resize: j.Resize, Scale: j.Scale, Ratio: j.Ratio, Flip: j.Flip, ColorJitter: Jitter(j.ColorJitter),
-		Interpolation: j.Interpolation, Mean: j.Mean, Std: j.Std, Layout: j.Layout, DType: j.DType, ReducingGap: j.ReducingGap,
+		Fill: j.Fill, Geometry: j.Geometry, Interpolation: j.Interpolation, Mean: j.Mean, Std: j.Std, Layout: j.Layout, DType: j.DType, ReducingGap: j.ReducingGap,
 		MaxBytes: j.MaxBytes, MaxPixels: j.MaxPixels, MaxScans: j.MaxScans, Array: j.Array, Declared: j.Declared, Exact: j.Exact, IgnoreOrientation: j.EXIF != nil && !*j.EXIF,
 	}
 	switch len(j.Size) {

@@ -16,6 +16,7 @@ const (
 	CropNone          Crop = ""               // all of it, scaled to Height x Width
 	CropCenter        Crop = "center"         // Resize, then the center: for evaluation
 	CropRandomResized Crop = "random_resized" // a random part, scaled: RandomResizedCrop
+	CropLetterbox     Crop = "letterbox"      // all of it, scaled to fit, with Fill around it
 )
 
 // A Layout is the order of a tensor's dimensions.
@@ -84,6 +85,13 @@ type Options struct {
 	// Scale and Ratio are the random crop's share of the area, and its width by its height. {0,
 	// 0} means {0.08, 1} and {3/4, 4/3}.
 	Scale, Ratio Range
+
+	// Fill is the color around a letterboxed picture: of each channel, from 0 to 255, or to 65,535
+	// for uint16.
+	Fill [3]int
+
+	// Geometry adds two columns, NAME_size and NAME_box: see [Options.View].
+	Geometry bool
 
 	// Interpolation is the filter. "" means bilinear.
 	Interpolation Interpolation
@@ -217,7 +225,7 @@ func (o Options) Validate() error {
 	p.Within("Height", int64(o.Height), maxSide)
 	p.Within("Width", int64(o.Width), maxSide)
 	p.Within("Resize", int64(o.Resize), maxSide)
-	p.OneOf("Crop", string(o.Crop), string(CropCenter), string(CropRandomResized))
+	p.OneOf("Crop", string(o.Crop), string(CropCenter), string(CropRandomResized), string(CropLetterbox))
 	p.OneOf("Interpolation", string(o.Interpolation), string(Bilinear), string(Bicubic), string(Nearest), string(NearestExact))
 	p.OneOf("Layout", string(o.Layout), string(CHW), string(HWC))
 	p.OneOf("DType", string(o.DType), string(Uint8), string(Float32), string(Float16), string(BFloat16), string(Uint16))

@@ -12,7 +12,7 @@ func TestValidate(t *testing.T) {
 	}{
 		"height":      {Options{Height: -1}, "Height must not be negative, got -1"},
 		"width":       {Options{Width: 1 << 20}, "Width must be at most 16384, got 1048576"},
-		"crop":        {Options{Crop: "centre"}, `Crop must be center or random_resized, got "centre"`},
+		"crop":        {Options{Crop: "centre"}, `Crop must be center, random_resized or letterbox, got "centre"`},
 		"resize":      {Options{Height: 224, Resize: 200, Crop: CropCenter}, "Resize must be at least the crop's longer side 224, got 200"},
 		"resize all":  {Options{Resize: 200}, "Resize goes with Crop center; leave it out"},
 		"scale alone": {Options{Scale: Range{0.1, 1}}, "Scale and Ratio go with Crop random_resized"},
@@ -28,6 +28,9 @@ func TestValidate(t *testing.T) {
 		"channels":    {Options{Channels: 2}, "Channels must be 1 or 3, got 2"},
 		"gray jitter": {Options{Channels: 1, ColorJitter: Jitter{Hue: Range{0, 0.1}}}, "ColorJitter needs Channels 3"},
 		"uint16":      {Options{Channels: 1, DType: Uint16}, "DType uint16 needs Channels 1 and Interpolation nearest or nearest-exact"},
+		"letterbox":   {Options{Crop: CropLetterbox, Fill: [3]int{114, 114, 114}}, ""},
+		"fill":        {Options{Crop: CropLetterbox, Fill: [3]int{256, 0, 0}}, "Fill must be from 0 to 255, got [256 0 0]"},
+		"fill alone":  {Options{Fill: [3]int{1, 1, 1}}, "Fill goes with Crop letterbox; leave it out"},
 		"two":         {Options{Flip: 2, Layout: "NCHW"}, "Layout must be CHW or HWC, got \"NCHW\"\nFlip must be 0 to 1, got 2"},
 		"zero":        {Options{}, ""},
 		"train":       {ImageNetTrain(), ""},

@@ -3,6 +3,7 @@ package images
 import (
 	"fmt"
 	"image"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -41,6 +42,15 @@ func (o Options) validatePair(p *option.List) {
 		p.Add("Channels", "must be 1 or 3, got %d", o.Channels)
 	}
 	d := o.withDefaults()
+	most := 255
+	if d.DType == Uint16 {
+		most = 65535
+	}
+	if slices.Min(o.Fill[:]) < 0 || slices.Max(o.Fill[:]) > most {
+		p.Add("Fill", "must be from 0 to %d, got %v", most, o.Fill)
+	} else if o.Fill != [3]int{} && o.Crop != CropLetterbox && o.Like == "" {
+		p.Add("Fill", "goes with {Crop} letterbox; leave it out")
+	}
 	if d.Channels == 1 && d.ColorJitter.on() {
 		p.Add("ColorJitter", "needs {Channels} 3")
 	}

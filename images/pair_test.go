@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"math"
 	"strings"
 	"testing"
 
@@ -26,7 +27,7 @@ func pairCases(t *testing.T, files map[string][]byte) []pairCase {
 	if err := json.Unmarshal(files["cases.json"], &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.Cases) < 11 {
+	if len(all.Cases) < 14 {
 		t.Fatalf("%d cases", len(all.Cases))
 	}
 	return all.Cases
@@ -65,6 +66,9 @@ func TestMasksAreTorchvisions(t *testing.T) {
 			}
 			t.Run(fmt.Sprint(i, " ", name), func(t *testing.T) {
 				o := Options{Like: "image", Channels: 1, Interpolation: Nearest}
+				if c.Options.Crop == CropLetterbox {
+					o.Fill[0] = 255
+				}
 				from := name
 				switch name {
 				case "deep":
@@ -177,5 +181,35 @@ func TestDeepNeedsDType(t *testing.T) {
 	err := a.Apply(make([]byte, 64), imagetest.Pairs(t)["deep.png"], 0)
 	if want := "PNG: its samples have 16 bits, and uint8 holds 8; give dtype uint16 or float32"; err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
+	}
+}
+
+// View maps boxes of a picture into its result as torchvision does.
+func TestViewMapsBoxes(t *testing.T) {
+	var all struct {
+		Given struct{ Xyxy [][4]float64 }
+		Cases []struct {
+			pairCase
+			Xyxy [][4]float64 `json:"xyxy_clipped"`
+		}
+	}
+	if err := json.Unmarshal(imagetest.Pairs(t)["cases.json"], &all); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range all.Cases {
+		o := c.Options.withDefaults()
+		v := o.View(image.Pt(67, 45), c.Seed)
+		within := func(at float64, from, to float64, n int) float64 {
+			return max(0, min(float64(n), (at-from)*float64(n)/(to-from)))
+		}
+		for k, b := range all.Given.Xyxy {
+			x0, x1 := within(b[0], v[0], v[2], o.Width), within(b[2], v[0], v[2], o.Width)
+			got := [4]float64{min(x0, x1), within(b[1], v[1], v[3], o.Height), max(x0, x1), within(b[3], v[1], v[3], o.Height)}
+			for at := range got {
+				if math.Abs(got[at]-c.Xyxy[k][at]) > 1e-3 {
+					t.Fatalf("case %d, box %d is %v, torchvision has %v", i, k, got, c.Xyxy[k])
+				}
+			}
+		}
 	}
 }

@@ -31,6 +31,7 @@ type recipe struct {
 	packed     *deriver   // nil: batches are not packed
 	buckets    bool       // a sample of the draws is a batch, whose rows have the columns of the schema
 	images     []*imageColumn
+	geometry   []string // image columns whose sizes and boxes are columns too
 	decoder    func() (codec.Decoder, error)
 	onError    iterable.OnError                           // "": rows cannot be left out
 	placeOf    func(row int64) (iterable.RowPlace, error) // for errors
@@ -75,6 +76,7 @@ func newRecipe(data *column.Schema, o Options) (*recipe, error) {
 		}
 	}
 	orderImages(r.images)
+	r.geometry = geometryOf(o.Images)
 	r.bands = bands(schema, r.padded)
 	r.fixed = shape.fixed()
 	return r, nil
@@ -280,6 +282,9 @@ func (c *collator) pad(b *Batch, at *activity) error {
 func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 	lengths, tokens := c.packed.sources(b)
 	if err := c.nameRows(b); err != nil {
+		return err
+	}
+	if err := c.addGeometry(b); err != nil {
 		return err
 	}
 	if err := c.packed.derive(b, lengths, tokens); err != nil {

@@ -115,6 +115,7 @@ func (b *binder) bindImages(all map[string]images.Options) {
 				continue
 			}
 		}
+		b.checkGeometry(field, m)
 		b.images[m.column] = append(b.images[m.column], m)
 	}
 	b.checkLeads()

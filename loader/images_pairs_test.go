@@ -2,9 +2,11 @@ package loader
 
 import (
 	"bytes"
+	"encoding/binary"
 	"image"
 	"image/color"
 	"image/png"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,5 +129,66 @@ func TestLikeRefused(t *testing.T) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
 			}
 		})
+	}
+}
+
+// Sizes and boxes are columns of the batch, in the rows that count, also after others were lost.
+func TestGeometry(t *testing.T) {
+	rows := located(41)
+	rows[7].Img = []byte("<html>")
+	ds := openPictures(t, rows, iterable.Options{Losses: iterable.Losses{OnError: iterable.Mask, MaxLost: 0.5}})
+	o := pairOf("img", "meta.bytes")
+	for name, of := range o {
+		of.Geometry = true
+		o[name] = of
+	}
+	lost := 0
+	for b, err := range newShop(t, ds, Options{BatchSize: 6, Workers: 1, Images: o}).Batches(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost += b.Lost
+		pixels, ids := tensorBytes(t, b, "img"), values[int64](t, b, "id")
+		sizes, boxes, others := tensorBytes(t, b, "img_size"), tensorBytes(t, b, "img_box"), tensorBytes(t, b, "meta_bytes_box")
+		for i := range b.Valid {
+			var size [2]int32
+			var box [4]float32
+			if _, err := binary.Decode(sizes[i], binary.NativeEndian, &size); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := binary.Decode(boxes[i], binary.NativeEndian, &box); err != nil {
+				t.Fatal(err)
+			}
+			n := int32(ids[i])
+			if size != [2]int32{11 + n%7, 13 + n%5} || !bytes.Equal(boxes[i], others[i]) {
+				t.Errorf("row %d has the size %v, and the box %v", n, size, box)
+			}
+			left := min(box[0], box[2])
+			if at := slices.Min(pixels[i][:30]); float32(at) != left || float32(slices.Min(pixels[i][30:60])) != box[1] {
+				t.Errorf("row %d has the box %v, and its first pixel is %d", n, box, at)
+			}
+		}
+		for _, none := range boxes[b.Valid:] {
+			if !bytes.Equal(none, make([]byte, 16)) {
+				t.Errorf("a lost row has the box %v", none)
+			}
+		}
+		b.Release()
+	}
+	if lost != 1 {
+		t.Errorf("%d rows are lost", lost)
+	}
+}
+
+func TestGeometryRefused(t *testing.T) {
+	s := imageSchema()
+	s.Fields = append(s.Fields, int32s("other_size"))
+	for name, want := range map[string]string{
+		"other": `Images["other"] adds the columns "other_size" and "other_box" for Geometry, and the data has one of them: leave it out of Columns`,
+		"views": `Images["views"] does not apply: Geometry is of columns with one image a row, and it is a column of lists`,
+	} {
+		if err := imageOf(name, images.Options{Geometry: true}).Check(s); err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }

@@ -110,11 +110,11 @@ def letterbox(height, width):
         fill = 255 if isinstance(t, tv_tensors.Mask) else 114
         return F.pad(F.resize(t, [h, w]), [left, top, width - w - left, height - h - top], fill=fill)
 
-    return change, {"crop": "letterbox", "size": [height, width]}, None, False
+    return change, {"crop": "letterbox", "size": [height, width], "fill": [114] * 3}, None, False
 
 
 cases = []
-todo = [random_resized(seed, 24, 20) for seed in range(8)] + [center(20, 24, 31), squeezed(20, 33), squeezed(90, 134)]
+todo = [random_resized(seed, 24, 20) for seed in range(8)] + [center(20, 24, 31), squeezed(20, 33), squeezed(90, 134), letterbox(64, 64), letterbox(40, 90), letterbox(33, 20)]
 for i, (change, options, box, flip) in enumerate(todo):
     got = {name: change(t) for name, t in tensors().items()}
     exact = {}

@@ -65,7 +65,7 @@ func batchNodes(s *column.Schema, o loader.Options) []wire.Node {
 	if o.Seeds {
 		nodes = append(nodes, fixedNode(loader.SeedColumn, column.TypeInt64, 8))
 	}
-	for _, f := range made {
+	for _, f := range append(o.GeometryFields(), made...) {
 		n := nodeOf(f)
 		n.Added = true
 		nodes = append(nodes, n)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import logging
 import os
@@ -436,3 +437,26 @@ def test_masks_have_the_crops_of_their_pictures(tmp_path: Path) -> None:
         rest.load_state_dict(state)
         got |= pairs_by_id(rest)
     assert got.items() <= want.items() and len(got) >= 46
+
+
+def test_geometry_is_that_of_the_pixels(tmp_path: Path) -> None:
+    """Sizes and boxes are columns, by which boxes follow: here they are held against the place in each pixel."""
+    pairs = [located(i) for i in range(20)]
+    tables = pictures.write(tmp_path, [picture for picture, _ in pairs])
+    for image in [PAIR["img"], Image((40, 50), crop="letterbox", fill=200, interpolation="nearest"), Image(20, crop="center")]:
+        dataset = StreamingDataset(tables, batch_size=6, images={"img": dataclasses.replace(image, geometry=True)}, tail="short")
+        assert dataset.schema["img_size"].shape == (2,) and dataset.schema["img_box"].shape == (4,)
+        for batch in dataset:
+            for i, pixels, size, (x0, y0, x1, y1) in zip(batch["id"], batch["img"], batch["img_size"], batch["img_box"]):
+                height, width = 25 + i % 5, 30 + i % 7
+                assert size.tolist() == [height, width]
+                if image.crop == "random_resized":
+                    assert pixels[0].min() == min(x0, x1) and pixels[1].min() == y0
+                    assert (pixels[0, 0, 0] > pixels[0, 0, -1]) == (x0 > x1)
+                elif image.crop == "letterbox":
+                    seen = pixels[2] != 200
+                    rows, columns = seen.any(1).sum(), seen.any(0).sum()
+                    assert abs(rows - 40 * height / (y1 - y0)) <= 1 and abs(columns - 50 * width / (x1 - x0)) <= 1
+                    assert x0 <= 0 and y0 <= 0 and x1 >= width and y1 >= height
+                else:
+                    assert x1 - x0 == pytest.approx(min(height, width), abs=1.5)

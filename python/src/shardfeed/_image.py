@@ -23,6 +23,7 @@ AUTO = "auto"  # as a schema declares it
 _FORM = 'as in images={"img": shardfeed.Image(size=224)}'
 _DTYPES = ("uint8", "float32", "float16", "bfloat16", "uint16")
 _FILTERS = ("bilinear", "bicubic", "nearest", "nearest-exact")
+_CROPS = ("center", "random_resized", "letterbox")
 _SHARED = ("size", "crop", "resize", "scale", "ratio", "flip", "exif")  # a column that is like another has them of it
 _JITTERS = ("brightness", "contrast", "saturation", "hue")
 _MOST_FACTOR, _MOST_HUE = 100.0, 0.5
@@ -42,7 +43,8 @@ class ImageOptions(TypedDict, total=False):
     size: int | tuple[int, int] | None
     like: str | None
     channels: Literal[1, 3]
-    crop: Literal["center", "random_resized"] | None
+    crop: Literal["center", "random_resized", "letterbox"] | None
+    fill: int | Sequence[int]
     resize: int | None
     scale: Pair | None
     ratio: Pair | None
@@ -54,6 +56,7 @@ class ImageOptions(TypedDict, total=False):
     layout: Literal["CHW", "HWC"]
     dtype: Any
     exif: bool
+    geometry: bool
     reducing_gap: float | None
     max_bytes: int | None
     max_pixels: int | None
@@ -76,9 +79,11 @@ class Image:
             have one size. size, crop, resize, scale, ratio, flip and exif stay out then.
         channels (3 or 1, default 3): 3 is RGB. 1 is a picture of one channel: gray, or the indices
             of a palette. The tensor has a dimension of 1 for it.
-        crop ("center" or "random_resized", default None): which part of a picture is taken. None
-            takes all of it and scales it to size, "center" resizes first and takes the center,
-            "random_resized" takes a random part and scales it, as RandomResizedCrop.
+        crop ("center", "random_resized" or "letterbox", default None): which part of a picture is
+            taken. None takes all of it and scales it to size, "center" resizes first and takes the
+            center, "random_resized" takes a random part and scales it, as RandomResizedCrop,
+            "letterbox" scales all of it to fit into size, in the middle.
+        fill (int or 3 ints, default 0): the color around a letterboxed picture.
         resize (int, default None): the shorter side before a center crop. None is the longer one of
             size.
         scale (pair, default None): the share of the area of a random part. None is (0.08, 1).
@@ -98,6 +103,10 @@ class Image:
             numpy; "uint16" for one channel and a nearest filter. Floats are 0 to 1 without mean and
             std, of 255 or of the 65,535 of 16 bits.
         exif (bool, default True): turn pictures upright as their EXIF orientation says.
+        geometry (bool, default False): add two columns, for boxes and points. ``<column>_size``,
+            int32 [rows, 2], is height and width of the picture, upright. ``<column>_box``, float32
+            [rows, 4], is the part of it that the tensor shows, as x0, y0, x1, y1: x0 is above x1 if
+            it is flipped. Dots of a column's name become underscores.
         reducing_gap (float or None, default 2): decode a JPEG at 1/2, 1/4 or 1/8 of its size where
             the part is then still this many times as large as the result: quicker, and nearly the
             same pixels. None never does. The name is Pillow's.
@@ -109,7 +118,8 @@ class Image:
     size: int | tuple[int, int] | None = field(default=None, kw_only=False)
     like: str | None = None
     channels: Literal[1, 3] = 3
-    crop: Literal["center", "random_resized"] | None = None
+    crop: Literal["center", "random_resized", "letterbox"] | None = None
+    fill: int | Sequence[int] = 0
     resize: int | None = None
     scale: Pair | None = None
     ratio: Pair | None = None
@@ -121,6 +131,7 @@ class Image:
     layout: Literal["CHW", "HWC"] = "CHW"
     dtype: Any = "uint8"
     exif: bool = True
+    geometry: bool = False
     reducing_gap: float | None = 2.0
     max_bytes: int | None = None
     max_pixels: int | None = None
@@ -162,7 +173,8 @@ class Image:
             "size": found.of(_size, 224 if self.size is None else self.size),
             "like": "" if self.like is None else found.of(_column, self.like),
             "channels": found.of(_count, self.channels),
-            "crop": "" if self.crop is None else found.of(one_of, "crop", self.crop, "center", "random_resized"),
+            "crop": "" if self.crop is None else found.of(one_of, "crop", self.crop, *_CROPS),
+            "fill": found.of(_fill, self.fill, 65535 if str(self.dtype) == "uint16" else 255),
             "resize": found.of(number, "resize", self.resize, most=_MOST_SIDE),
             "scale": found.of(_range, "scale", _SHARE if self.scale is None else self.scale, most=1.0),
             "ratio": found.of(_range, "ratio", _RATIO if self.ratio is None else self.ratio, most=1000.0),
@@ -174,6 +186,7 @@ class Image:
             "layout": found.of(one_of, "layout", self.layout, "CHW", "HWC"),
             "dtype": found.of(dtype_name, "dtype", self.dtype, _DTYPES),
             "exif": found.of(flag, "exif", self.exif),
+            "geometry": found.of(flag, "geometry", self.geometry),
             "reducing_gap": found.of(_gap, self.reducing_gap),
             "max_bytes": found.of(number, "max_bytes", self.max_bytes, most=_MOST_LIMIT),
             "max_pixels": found.of(number, "max_pixels", self.max_pixels, most=_MOST_LIMIT),
@@ -198,7 +211,9 @@ class Image:
             found.found.append("color_jitter needs channels=3")
         if spec["dtype"] == "uint16" and (self.channels != 1 or not str(self.interpolation).startswith("nearest")):
             found.found.append("dtype='uint16' needs channels=1 and interpolation='nearest' or 'nearest-exact'")
-        if spec["crop"] in ("", "center"):
+        if spec["fill"] and any(spec["fill"]) and spec["crop"] != "letterbox" and self.like is None:
+            found.found.append(f"fill must go with crop='letterbox', got crop={self.crop!r}")
+        if spec["crop"] in ("", "center", "letterbox"):
             spec["scale"] = spec["ratio"] = None
             if given := [name for name in ("scale", "ratio") if getattr(self, name) is not None]:
                 found.found.append(f"{' and '.join(given)} must go with crop='random_resized', got crop={self.crop!r}")
@@ -272,6 +287,13 @@ def _range(name: str, pair: Any, most: float) -> list[float]:
     if values is None:
         raise OptionError(f"{name} must be two numbers above 0 and at most {most:g}, the smaller one first, {got(pair)}")
     return values
+
+
+def _fill(fill: Any, most: int) -> list[int]:
+    values = [fill] * 3 if is_whole(fill) else list(fill) if isinstance(fill, (list, tuple, np.ndarray)) else []
+    if len(values) != 3 or not all(is_whole(v) and 0 <= v <= most for v in values):
+        raise OptionError(f"fill must be a whole number from 0 to {most}, or one for each of red, green and blue, {got(fill)}")
+    return [int(v) for v in values]
 
 
 def _column(like: Any) -> str:

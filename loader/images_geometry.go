@@ -1,0 +1,79 @@
+package loader
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/images"
+)
+
+// geometryNames returns the columns that Geometry adds to an image column: the size of the picture,
+// height and width, and the box that the result shows. Dots of a member's path become underscores.
+func geometryNames(name string) (size, box string) {
+	name = strings.ReplaceAll(name, ".", "_")
+	return name + "_size", name + "_box"
+}
+
+// GeometryFields returns the columns that images.Options.Geometry adds to batches.
+func (o Options) GeometryFields() (all []*column.Field) {
+	list := func(n int, f *column.Field) *column.Field {
+		return &column.Field{Name: f.Name, Kind: column.List, ListSize: n, Made: true, Children: []*column.Field{f}}
+	}
+	for _, name := range sortedKeys(o.Images) {
+		if o.Images[name].Geometry {
+			size, box := geometryNames(name)
+			all = append(all, list(2, column.FieldOf[int32](size)), list(4, column.FieldOf[float32](box)))
+		}
+	}
+	return all
+}
+
+// checkGeometry refuses the geometry of lists, and names that the data has.
+func (b *binder) checkGeometry(field string, m *imageColumn) {
+	if !m.options.Geometry {
+		return
+	}
+	size, box := geometryNames(m.name)
+	if slices.ContainsFunc(b.data.Fields, func(f *column.Field) bool { return f.Name == size || f.Name == box }) {
+		b.problems.Add(field, "adds the columns %q and %q for {Geometry}, and the data has one of them: leave it out of {Columns}", size, box)
+	}
+	if m.list != nil {
+		b.problems.Add(field, "does not apply: {Geometry} is of columns with one image a row, and it is a column of lists")
+	}
+}
+
+// addGeometry adds the columns that Geometry asks for: zeros in rows that do not count.
+func (c *collator) addGeometry(b *Batch) error {
+	for _, name := range c.geometry {
+		size, box := geometryNames(name)
+		sizes, err := AddTensor[int32](b, size, 2)
+		if err != nil {
+			return err
+		}
+		boxes, err := AddTensor[float32](b, box, 4)
+		if err != nil {
+			return err
+		}
+		k := slices.IndexFunc(c.images, func(m *imageColumn) bool { return m.name == name })
+		for row := range b.Valid {
+			m, of := c.images[k], c.job.sizes[k][row]
+			seed, _ := c.names.keyOf(row, m.number).pcg()
+			sizes[2*row], sizes[2*row+1] = int32(of.Y), int32(of.X)
+			for i, v := range m.options.View(of, seed) {
+				boxes[4*row+i] = float32(v)
+			}
+		}
+	}
+	return nil
+}
+
+// geometryOf lists the columns with Geometry, sorted.
+func geometryOf(all map[string]images.Options) (names []string) {
+	for _, name := range sortedKeys(all) {
+		if all[name].Geometry {
+			names = append(names, name)
+		}
+	}
+	return names
+}
