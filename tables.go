@@ -22,6 +22,7 @@ func (s Spec) formats() tables.Formats {
 	}
 	if len(s.Env) > 0 {
 		o.Getenv = func(name string) string { return s.Env[name] }
+		metastores.Getenv = o.Getenv
 		o.Environ = func() (all []string) {
 			for name, value := range s.Env {
 				all = append(all, name+"="+value)
@@ -30,6 +31,11 @@ func (s Spec) formats() tables.Formats {
 		}
 	}
 	o.CABundle, metastores.CABundle = s.Storage["ca-bundle"], cmp.Or(metastores.CABundle, s.Storage["ca-bundle"])
+	login := &metastores.Login
+	if login.Keytab == "" && login.CCache == "" {
+		login.Keytab = s.Storage["keytab"]
+	}
+	login.Principal = cmp.Or(login.Principal, s.Storage["principal"])
 	return tables.Formats{Catalogs: o, Metastores: metastores}
 }
 

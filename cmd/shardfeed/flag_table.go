@@ -138,8 +138,8 @@ func (f *flags) storeSettings() []setting {
 		{set: "storage", name: "request-payer", field: stored("request-payer"), help: "S3: requester agrees to pay for reading", words: []string{"requester"}},
 		{set: "storage", name: "ca-bundle", field: stored("ca-bundle"), help: "`file` of the certificate authorities that https servers are checked against (default: the system's, AWS_CA_BUNDLE)"},
 		{set: "storage", name: "hdfs-conf", field: stored("hdfs-conf"), help: "HDFS: `directory` of core-site.xml and hdfs-site.xml (default: HADOOP_CONF_DIR, HADOOP_HOME/etc/hadoop)"},
-		{set: "storage", name: "keytab", field: stored("keytab"), help: "HDFS: log in by Kerberos with the key in this `file` (default: KRB5_CLIENT_KTNAME, else the tickets of kinit)"},
-		{set: "storage", name: "principal", field: stored("principal"), help: "HDFS: `name` that the keytab is for (default: its first)"},
+		{set: "storage", name: "keytab", field: stored("keytab"), help: "HDFS and Hive: log in by Kerberos with the key in this `file` (default: KRB5_CLIENT_KTNAME, else the tickets of kinit)"},
+		{set: "storage", name: "principal", field: stored("principal"), help: "HDFS and Hive: `name` that the keytab is for (default: its first)"},
 		{set: "storage", name: "retry-for", field: stored("retry-for"), help: "how long requests that fail in passing are made again without progress, as in 5m: while a server restarts, say (default 1m)"},
 		{set: "storage", name: "storage-option", field: &f.moreStorage, help: "any other option by its key (s3fs's for S3; hdfs.*, dfs.*, fs.* for HDFS; gs.*, az.*, hf.*, http.*; iceberg.*, hive.* for catalogs); @FILE.json holds many; may be repeated"},
 

@@ -96,7 +96,8 @@ var rules = []rule{
 	{at: "shard/azure", may: []string{"shard", "shard/cloud", "shard/driver", "shard/driver/bucket", "shard/driver/connect", "shard/web", "internal/regular"}},
 	{at: "shard/gs", may: []string{"shard", "shard/cloud", "shard/driver", "shard/driver/bucket", "shard/driver/connect", "shard/web", "internal/regular"}},
 	{at: "shard/s3", may: []string{"shard", "shard/driver", "shard/driver/bucket", "internal/cause", "internal/regular"}},
-	{at: "shard/hdfs", may: []string{"shard", "shard/driver", "shard/driver/connect", "internal/cause", "internal/regular"}},
+	{at: "shard/hdfs", may: []string{"shard", "shard/hdfs/krb", "shard/driver", "shard/driver/connect", "internal/cause", "internal/regular"}},
+	{at: "shard/hdfs/krb", may: []string{"shard", "internal/cause"}}, // logins of Kerberos, of metastores too
 	{at: "shard/shardtest", may: []string{"shard", "shard/driver", "internal/wait"}},
 	{at: "shuffle"},
 	{at: "audit"},  // numbers alone: no order, no data
@@ -111,9 +112,10 @@ var rules = []rule{
 	{at: "table/iceberg/rest", may: []string{"shard", "shard/driver/connect", "table", "table/iceberg", "internal/option", "internal/regular"}}, // catalogs: no files of tables
 	{at: "table/internal/avro"},
 	{at: "table/internal/spark", may: []string{"column", "shard", "table"}}, // schemas and values as texts
-	{at: "table/hive", may: []string{"shard", "shard/driver/connect", "table", "table/delta", "table/iceberg", "table/internal/spark", "table/internal/thrift", "internal/option", "internal/regular"}}, // catalogs, as rest
-	{at: "table/internal/thrift"},  // calls and structs, of no service
-	{at: "table/internal/roaring"}, // bitmaps of both formats: bytes in, ranges out
+	{at: "table/hive", may: []string{"shard", "shard/driver/connect", "table", "table/delta", "table/iceberg", "table/internal/sasl", "table/internal/spark", "table/internal/thrift", "shard/hdfs/krb", "internal/option", "internal/regular"}}, // catalogs, as rest
+	{at: "table/internal/sasl", may: []string{"shard", "shard/hdfs/krb"}}, // connections of Thrift by Kerberos
+	{at: "table/internal/thrift"},                                         // calls and structs, of no service
+	{at: "table/internal/roaring"},                                        // bitmaps of both formats: bytes in, ranges out
 	{at: "table/all", may: []string{"shard", "table", "table/delta", "table/hive", "table/iceberg", "table/iceberg/rest"}},
 	{at: "internal/mem"},
 	{at: "internal/option"}, // what is wrong with options, and how each face spells it

@@ -34,7 +34,13 @@ func dial(ctx context.Context, hosts []string, o Options) (*metastore, error) {
 		if err == nil {
 			m := &metastore{host: host, conn: conn, client: thrift.NewClient(conn), timeout: cmp.Or(o.Timeout, defaultTimeout)}
 			m.leave = context.AfterFunc(ctx, func() { conn.Close() })
-			return m, nil
+			if !o.Kerberos {
+				return m, nil
+			}
+			if err = m.authenticate(ctx, o); err == nil {
+				return m, nil
+			}
+			m.close()
 		}
 		errs = append(errs, err)
 		if ctx.Err() != nil {
@@ -118,7 +124,8 @@ func (m *metastore) lost(ctx context.Context, err error) error {
 	case errors.Is(err, thrift.ErrDamaged):
 		return fmt.Errorf("%w: %s is not a Hive metastore: %w", shard.ErrBadURI, m.host, err)
 	case m.calls == 0:
-		return fmt.Errorf("%w: %s ended the connection (%w): it may want TLS (%s=true) or Kerberos, or not be a metastore", shard.ErrTransient, m.host, err, useTLS)
+		return fmt.Errorf("%w: %s ended the connection (%w): it may want TLS (%s=true) or Kerberos (%s=true), or not be a metastore",
+			shard.ErrTransient, m.host, err, useTLS, useSASL)
 	}
 	return connect.Lost(ctx, m.host, err)
 }

@@ -37,8 +37,13 @@ func TestMetastore(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := local.New()
+	m := hive.Options{}
+	if m.Login.Keytab = os.Getenv("SHARDFEED_HIVE_KEYTAB"); m.Login.Keytab != "" {
+		m.Kerberos = true
+		refused(t, host, m, options(store))
+	}
 	for name, want := range expect {
-		s, err := hive.Open(t.Context(), "hive://"+host+"/default."+name, hive.Options{}, options(store))
+		s, err := hive.Open(t.Context(), "hive://"+host+"/default."+name, m, options(store))
 		if err != nil {
 			t.Error(err)
 			continue
@@ -57,13 +62,27 @@ func TestMetastore(t *testing.T) {
 		"orc": "format ORC", "text": "format text", "seen": "a view", "json": "format json",
 		"none": "no table default.none: the database has buckets, ",
 	} {
-		_, err := hive.Open(t.Context(), "hive://"+host+"/default."+name, hive.Options{}, options(store))
+		_, err := hive.Open(t.Context(), "hive://"+host+"/default."+name, m, options(store))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
 	}
-	_, err = hive.Open(t.Context(), "hive://"+host+"/nowhere.x", hive.Options{}, options(store))
+	_, err = hive.Open(t.Context(), "hive://"+host+"/nowhere.x", m, options(store))
 	if want := "the metastore has the databases default"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// refused asks a metastore that wants Kerberos without a ticket, or with one for another service.
+func refused(t *testing.T, host string, m hive.Options, o table.Options) {
+	other, plain := m, hive.Options{}
+	other.Principal = "nobody/_HOST@SHARDFEED.TEST"
+	for want, m := range map[string]hive.Options{
+		"the ticket is for nobody/localhost, see hive.metastore.kerberos.principal": other,
+		"or Kerberos (hive.metastore.sasl.enabled=true)":                            plain,
+	} {
+		if _, err := hive.Open(t.Context(), "hive://"+host+"/default.shop", m, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

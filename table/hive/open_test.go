@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -287,7 +288,7 @@ func TestErrors(t *testing.T) {
 		s.host + "/x.none":    {shard.ErrNotExist, "no table x.none: the database has no tables or does not exist; the metastore has the databases db, default"},
 		s.host + "/db.broken": {shard.ErrTransient, "answered get_table_req: the database is down"},
 		nobody + "/db.t":      {shard.ErrTransient, "connection refused"},
-		closed + "/db.t":      {shard.ErrTransient, "it may want TLS (hive.metastore.use.SSL=true) or Kerberos"},
+		closed + "/db.t":      {shard.ErrTransient, "it may want TLS (hive.metastore.use.SSL=true) or Kerberos (hive.metastore.sasl.enabled=true)"},
 		silent + "/db.t":      {shard.ErrTransient, "did not answer within 20ms"},
 		web + "/db.t":         {shard.ErrBadURI, "is not a Hive metastore"},
 		"h/db":                {shard.ErrBadURI, "hive://HOST:PORT/DATABASE.TABLE"},
@@ -325,13 +326,13 @@ func TestParseOptions(t *testing.T) {
 	o, err := hive.ParseOptions(map[string]string{
 		"hive.metastore.use.SSL": "True", "hive.ca_bundle": "ca.pem", "hive.metastore.client.socket.timeout": "90", "hive.metastore.sasl.enabled": "false",
 	})
-	if want := (hive.Options{TLS: true, CABundle: "ca.pem", Timeout: 90 * time.Second}); err != nil || o != want {
+	if want := (hive.Options{TLS: true, CABundle: "ca.pem", Timeout: 90 * time.Second}); err != nil || !reflect.DeepEqual(o, want) {
 		t.Errorf("%+v, %v, want %+v", o, err, want)
 	}
 	for name, c := range map[string]struct{ value, want string }{
 		"hive.metastore.use.SSL":               {"x", "must be true or false"},
 		"hive.metastore.client.socket.timeout": {"soon", "must be a time such as 600s"},
-		"hive.metastore.sasl.enabled":          {"true", "metastores that want Kerberos (SASL) cannot be asked"},
+		"hive.metastore.sasl.enabled":          {"yes", "must be true or false"},
 		"hive.metastore.uri":                   {"x", "it is not an option of Hive metastores"},
 	} {
 		if _, err := hive.ParseOptions(map[string]string{name: c.value}); err == nil || !strings.Contains(err.Error(), name+": "+c.want) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/regular"
+	"github.com/shardfeed/shardfeed/shard/hdfs/krb"
 )
 
 // Options are for the connection to a metastore. The zero value is one without TLS.
@@ -20,6 +21,11 @@ type Options struct {
 	TLS      bool
 	CABundle string        // file of certificates that servers are checked with besides the system's
 	Timeout  time.Duration // for an answer; 0: 10 minutes, as Hive's own clients have
+
+	Kerberos  bool                     // the metastore wants it (SASL)
+	Principal string                   // of the metastore, with _HOST for its host; "": hive/_HOST
+	Login     krb.Options              // who asks, as of package krb
+	Getenv    func(name string) string // looks up KRB5CCNAME and others; nil is os.Getenv
 }
 
 const (
@@ -33,6 +39,7 @@ const (
 	timeout  = "hive.metastore.client.socket.timeout"
 	useSASL  = "hive.metastore.sasl.enabled"
 	caBundle = "hive.ca_bundle"
+	service  = "hive.metastore.kerberos.principal"
 )
 
 var settings = map[string]func(o *Options, value string) error{
@@ -40,12 +47,15 @@ var settings = map[string]func(o *Options, value string) error{
 		o.TLS, err = truth(value)
 		return err
 	},
-	useSASL: func(_ *Options, value string) error {
-		if on, err := truth(value); on || err != nil {
-			return errors.Join(err, errKerberos)
-		}
-		return nil
+	useSASL: func(o *Options, value string) (err error) {
+		o.Kerberos, err = truth(value)
+		return err
 	},
+	service:          func(o *Options, value string) error { o.Principal = value; return nil },
+	"hive.keytab":    func(o *Options, value string) error { o.Login.Keytab = value; return nil },
+	"hive.principal": func(o *Options, value string) error { o.Login.Principal = value; return nil },
+	"hive.ccache":    func(o *Options, value string) error { o.Login.CCache = value; return nil },
+	"hive.krb5_conf": func(o *Options, value string) error { o.Login.Config = value; return nil },
 	caBundle: func(o *Options, value string) error {
 		o.CABundle = value
 		return nil
@@ -61,8 +71,6 @@ var settings = map[string]func(o *Options, value string) error{
 		return nil
 	},
 }
-
-var errKerberos = errors.New("metastores that want Kerberos (SASL) cannot be asked; name the table's files, or its directory")
 
 // ParseOptions returns the options of storage options by their names.
 func ParseOptions(given map[string]string) (o Options, err error) {
