@@ -30,6 +30,9 @@ func readHeader(data []byte) (Header, error) {
 	case len(data) == 0:
 		return Header{}, errorf(Unknown, "the image is empty")
 	}
+	if name := otherFormat(data); name != "" {
+		return Header{}, errorf(Unknown, "the image is %s, and JPEG, PNG and WebP are decoded: convert it, or decode its bytes in Python", name)
+	}
 	return Header{}, errorf(Unknown, "the image starts with %q: it is not JPEG, PNG or WebP", data[:min(len(data), 8)])
 }
 
