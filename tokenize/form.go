@@ -6,7 +6,7 @@ import "strings"
 type form struct {
 	bytes     bool // as their bytes, which the vocabulary writes as characters
 	spaces    bool // with spaces, for which the vocabulary has metaspace
-	skipSpace bool // with words of white space, which have no tokens
+	skipSpace bool // with white space before words and between them, which has no tokens
 }
 
 // metaspace represents a space in vocabularies of SentencePiece. Words have a

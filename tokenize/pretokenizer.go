@@ -202,6 +202,9 @@ func (t *preTokenizer) cutter() (cut.Cutter, error) {
 	if len(t.cutters) == 0 {
 		return cut.Whole{}, nil
 	}
+	if c, ok := t.cutters[0].(*cut.Classes); ok && len(t.cutters) == 1 && t.skipSpace {
+		return c.WithSpace(), nil
+	}
 	c, err := cut.Sequence(t.cutters)
 	if err != nil {
 		return nil, unsupported("pre_tokenizer", "it has %d parts that cut", len(t.cutters))

@@ -8,7 +8,7 @@
 //
 // A vocabulary often lists many merges that make one token; Llama 3 has 280,147 for 127,156 tokens.
 // Only one of them is ever done. Where a merge joins two symbols, no merge crossed the ends of the
-// pair before, so the merges inside it were the same, and in the same order, as of its text by itself. The last
+// pair before, so the merges inside it were the same, and in the same order, as of a word of its text. The last
 // of these depends only on the text, which is the token's. So [New] merges the text of each token
 // once, and keeps this last pair; its rank is the token's rank.
 //

@@ -93,7 +93,7 @@ func firstLetter(v char.View, p, end int) int {
 func asciiWord(v char.View, p, end int, set char.Kinds) int {
 	x := v.Load64(p)
 	if out := outside(x|0x20*ones, 'a', 'z') | x&highs; out != 0 {
-		// The first byte that is no letter is the whole answer if it is ASCII.
+		// The first byte that is not a letter is the whole answer if it is ASCII.
 		if n := bits.TrailingZeros64(out) &^ 7; x>>n&0x80 == 0 {
 			return min(p+n>>3, end)
 		}

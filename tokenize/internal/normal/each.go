@@ -4,6 +4,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/shardfeed/shardfeed/tokenize/internal/char"
 	"github.com/shardfeed/shardfeed/tokenize/internal/property"
 )
 
@@ -11,6 +12,8 @@ import (
 type Each struct {
 	// ascii has what each byte of ASCII becomes, or special.
 	ascii [utf8.RuneSelf]byte
+	// stays has the bits of code points that stay as they are.
+	stays [codePoints / 64]uint64
 	// to appends what r becomes.
 	to func(dst []byte, r rune) []byte
 }
@@ -18,7 +21,9 @@ type Each struct {
 // special marks a byte of ASCII that does not become one byte of ASCII.
 const special = 0xff
 
-func newEach(to func(dst []byte, r rune) []byte) *Each {
+// newEach returns an Each that changes only code points with a property of changes and, if lowers is
+// set, code points with a lower case.
+func newEach(to func(dst []byte, r rune) []byte, changes property.Set, lowers bool) *Each {
 	e := &Each{to: to}
 	for b := range e.ascii {
 		e.ascii[b] = special
@@ -26,26 +31,46 @@ func newEach(to func(dst []byte, r rune) []byte) *Each {
 			e.ascii[b] = out[0]
 		}
 	}
+	of, ps := property.Load(), loadPoints()
+	for r := range rune(codePoints) {
+		if of.Of(r)&changes == 0 && !(lowers && ps.kinds[ps.kind(r)].lower > 0) {
+			e.stays[r/64] |= 1 << (r % 64)
+		}
+	}
 	return e
 }
 
 // Append implements [Normalizer].
 func (e *Each) Append(dst, text []byte) (out []byte, changed bool) {
+	v, done := char.Of(text), 0 // text up to done is in dst
 	for p := 0; p < len(text); {
-		if b := text[p]; b < utf8.RuneSelf && e.ascii[b] != special {
-			dst = append(dst, e.ascii[b])
-			p++
+		r, size := uint32(text[p]), 1
+		if r < utf8.RuneSelf {
+			if e.ascii[r] == byte(r) {
+				p++
+				continue
+			}
+		} else if r, size = v.Rune(p); e.stays[r/64]>>(r%64)&1 != 0 {
+			p += size
 			continue
 		}
-		r, size := utf8.DecodeRune(text[p:])
-		dst = e.to(dst, r)
+		dst = append(dst, text[done:p]...)
+		if r < utf8.RuneSelf && e.ascii[r] != special {
+			dst = append(dst, e.ascii[r])
+		} else {
+			dst = e.to(dst, rune(r))
+		}
 		p += size
+		done = p
 	}
-	return dst, true
+	if done == 0 {
+		return dst, false
+	}
+	return append(dst, text[done:]...), true
 }
 
 // Lowercase is the lower case of Rust's char::to_lowercase: Unicode's, without context.
-var Lowercase = sync.OnceValue(func() *Each { return newEach(lower) })
+var Lowercase = sync.OnceValue(func() *Each { return newEach(lower, 0, true) })
 
 func lower(dst []byte, r rune) []byte {
 	ps := loadPoints()
@@ -56,7 +81,7 @@ func lower(dst []byte, r rune) []byte {
 }
 
 // StripAccents removes nonspacing marks.
-var StripAccents = sync.OnceValue(func() *Each { return newEach(stripAccent) })
+var StripAccents = sync.OnceValue(func() *Each { return newEach(stripAccent, property.Accent, false) })
 
 func stripAccent(dst []byte, r rune) []byte {
 	if property.Of(r)&property.Accent != 0 {
@@ -90,11 +115,11 @@ func NewBert(b Bert) []Normalizer {
 				return separate(dst, r)
 			}
 			return clean(dst, r)
-		}))
+		}, property.Ideograph|cleaned, false))
 	case b.CleanText:
-		c = append(c, newEach(clean))
+		c = append(c, newEach(clean, cleaned, false))
 	case b.ChineseChars:
-		c = append(c, newEach(separate))
+		c = append(c, newEach(separate, property.Ideograph, false))
 	}
 	if b.StripAccents {
 		c = append(c, NFD())
@@ -106,14 +131,17 @@ func NewBert(b Bert) []Normalizer {
 				return dst
 			}
 			return lower(dst, r)
-		}))
+		}, property.BertAccent, true))
 	case b.StripAccents:
-		c = append(c, newEach(stripBertAccent))
+		c = append(c, newEach(stripBertAccent, property.BertAccent, false))
 	case b.Lowercase:
 		c = append(c, Lowercase())
 	}
 	return c
 }
+
+// cleaned has the properties of code points that clean changes.
+const cleaned = property.BertControl | property.BertSpace
 
 func clean(dst []byte, r rune) []byte {
 	switch s := property.Of(r); {

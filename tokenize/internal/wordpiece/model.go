@@ -1,7 +1,9 @@
 package wordpiece
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/property"
@@ -18,7 +20,8 @@ type Config struct {
 	Prefix string
 	// MaxChars limits a word's characters: a longer one is unknown.
 	MaxChars int
-	// SkipSpace gives words of white space no tokens: the pre-tokenizer drops them.
+	// SkipSpace drops white space that words start with, as the pre-tokenizer does: words of white
+	// space have no tokens.
 	SkipSpace bool
 }
 
@@ -30,6 +33,7 @@ type Model struct {
 	unknown   int32
 	maxChars  int
 	skipSpace bool
+	words     *words.Tokens
 }
 
 // New returns the model of a vocabulary.
@@ -48,15 +52,35 @@ func New(c Config) (*Model, error) {
 		return nil, err
 	}
 	m.rest, m.restKnown = m.trie.Walk(c.Prefix)
+	m.addWords(c.Vocab, keys)
 	return m, nil
 }
 
+// addWords makes the table of words that are one token. They are among keys, also after a space.
+func (m *Model) addWords(ids map[string]int32, keys []string) {
+	slices.SortFunc(keys, func(a, b string) int { return cmp.Compare(ids[a], ids[b]) })
+	list := slices.Clone(keys)
+	if m.skipSpace {
+		list = list[:0]
+		for _, key := range keys {
+			list = append(list, " "+key, key)
+		}
+	}
+	m.words = words.NewTokens(len(list))
+	var spelled []int32
+	for _, word := range list {
+		if spelled = m.spell(spelled[:0], []byte(word)); len(spelled) == 1 {
+			m.words.Add(word, spelled[0])
+		}
+	}
+}
+
 // Memory returns the bytes of the model's tables.
-func (m *Model) Memory() int64 { return m.trie.Memory() }
+func (m *Model) Memory() int64 { return m.trie.Memory() + m.words.Memory() }
 
 // NewEncoder implements [words.Model].
 func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
-	return words.NewCached(speller{Model: m}, words.NewTokens(0), cacheBytes)
+	return words.NewCached(speller{Model: m}, m.words, cacheBytes)
 }
 
 // A speller divides words into tokens.
@@ -73,10 +97,12 @@ func (s speller) Spell(dst []int32, word []byte) []int32 { return s.spell(dst, w
 
 // spell appends the tokens of a word.
 func (m *Model) spell(dst []int32, word []byte) []int32 {
-	if m.skipSpace {
-		if r, _ := utf8.DecodeRune(word); property.Of(r)&property.White != 0 {
-			return dst
+	for m.skipSpace && len(word) > 0 {
+		r, size := utf8.DecodeRune(word)
+		if property.Of(r)&property.White == 0 {
+			break
 		}
+		word = word[size:]
 	}
 	if len(word) > m.maxChars && utf8.RuneCount(word) > m.maxChars {
 		return append(dst, m.unknown)

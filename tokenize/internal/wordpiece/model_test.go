@@ -47,7 +47,7 @@ func TestSkipSpace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for word, want := range map[string][]int32{" \n": nil, "\u3000": nil, "a": {1}, "b": {0}, "aa": {0}} {
+	for word, want := range map[string][]int32{" \n": nil, "\u3000": nil, "a": {1}, "b": {0}, "aa": {0}, " a": {1}, "\t\u3000a": {1}, " aa": {0}} {
 		if got := m.spell(nil, []byte(word)); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", word, got, want)
 		}
