@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/shardfeed/shardfeed/tokenize/internal/char"
 	"github.com/shardfeed/shardfeed/tokenize/internal/property"
 )
 
@@ -18,9 +19,9 @@ import (
 // character that has one is replaced.
 type Precompiled struct {
 	units []uint32
-	texts []byte              // each ends with a zero byte
-	plain [utf8.RuneSelf]bool // bytes of ASCII that the map leaves as they are
-	joins *property.Classes   // joinsNext or joinsLast
+	texts []byte                  // each ends with a zero byte
+	stays [codePoints / 64]uint64 // bits of code points that the map leaves as they are, if they are clusters
+	joins *property.Classes       // joinsNext or joinsLast
 }
 
 // textMost is the size of the longest text that a map may have: NFKC's has 33 bytes.
@@ -51,20 +52,31 @@ func NewPrecompiled(charsmap []byte) (*Precompiled, error) {
 	for i := range p.units {
 		p.units[i] = binary.LittleEndian.Uint32(rest[word*i:])
 	}
-	for b := range p.plain {
-		_, found := p.find([]byte{byte(b)})
-		p.plain[b] = !found
-	}
+	p.findStays()
 	return p, nil
+}
+
+// findStays sets the bits of code points that start with no key, and are clusters unless the next
+// character joins them.
+func (p *Precompiled) findStays() {
+	var text [utf8.UTFMax]byte
+	for r := range rune(codePoints) {
+		if r == '\r' || p.joins.Of(r)&joinsNext != 0 {
+			continue
+		}
+		if _, found := p.find(text[:utf8.EncodeRune(text[:], r)]); !found {
+			p.stays[r/64] |= 1 << (r % 64)
+		}
+	}
 }
 
 // Append implements [Normalizer].
 func (p *Precompiled) Append(dst, text []byte) (out []byte, changed bool) {
 	for i := 0; i < len(text); {
-		if p.single(text[i:]) {
-			dst = append(dst, text[i])
-			i++
-			continue
+		begin := i
+		i = p.next(text, i)
+		if dst = append(dst, text[begin:i]...); i == len(text) {
+			break
 		}
 		size, first := p.cluster(text[i:])
 		part := text[i : i+size]
@@ -103,11 +115,25 @@ func (p *Precompiled) cluster(text []byte) (size, first int) {
 	return size, size
 }
 
-// single reports whether the first byte of text is ASCII, a whole cluster, and not in the map. Before
-// another byte of ASCII, only U+000D may be part of a longer cluster.
-func (p *Precompiled) single(text []byte) bool {
-	b := text[0]
-	return b < utf8.RuneSelf && p.plain[b] && b != '\r' && (len(text) == 1 || text[1] < utf8.RuneSelf)
+// next returns the place of the first character from i on that the map may change, or the end.
+func (p *Precompiled) next(text []byte, i int) int {
+	v := char.Of(text)
+	for i < len(text) {
+		r, size := uint32(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = v.Rune(i)
+		}
+		if p.stays[r/64]>>(r%64)&1 == 0 {
+			return i
+		}
+		if i+size < len(text) && text[i+size] >= utf8.RuneSelf {
+			if next, _ := v.Rune(i + size); p.joins.Of(rune(next))&joinsLast != 0 || isHangul(rune(next)) {
+				return i
+			}
+		}
+		i += size
+	}
+	return i
 }
 
 // find returns the text of the shortest key that is a prefix of text.
