@@ -7,6 +7,7 @@ each. NAMEs choose some of them. It fails if a document has other tokens.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import struct
@@ -26,11 +27,11 @@ from tokenizers import Tokenizer
 BATCH = 256
 
 
-def ours(encode, file, documents):
+def ours(encode, file, documents, template=False):
     """The tokens of documents, and the seconds it took; or the error."""
     texts = [d.encode() for d in documents]
     data = b"".join(struct.pack("<I", len(text)) + text for text in texts)
-    done = subprocess.run([encode, file], input=data, capture_output=True, check=False)
+    done = subprocess.run([encode, *(["-template"] if template else []), file], input=data, capture_output=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr.decode().strip())
     words, at, tokens = np.frombuffer(done.stdout, "<u4"), 0, []
@@ -41,26 +42,26 @@ def ours(encode, file, documents):
     return tokens, float(done.stderr)
 
 
-def theirs(file, documents):
+def theirs(file, documents, template=False):
     """The tokens that `tokenizers` has, and the seconds it took. It panics at some documents: they have None."""
     tokenizer, tokens, spent = Tokenizer.from_file(str(file)), [], 0.0
     tokenizer.no_truncation()
     tokenizer.no_padding()
     for i in range(0, len(documents), BATCH):
         start = time.process_time()
-        batch = attempt(tokenizer, documents[i : i + BATCH])
+        batch = attempt(tokenizer, documents[i : i + BATCH], template)
         spent += time.process_time() - start
         tokens += [None if e is None else np.array(e.ids, "<u4") for e in batch]
     return tokens, spent
 
 
-def attempt(tokenizer, documents):
+def attempt(tokenizer, documents, template):
     try:
-        return tokenizer.encode_batch_fast(documents, add_special_tokens=False)
+        return tokenizer.encode_batch_fast(documents, add_special_tokens=template)
     except BaseException as e:
         if type(e).__name__ != "PanicException":
             raise
-        return [None] if len(documents) == 1 else [attempt(tokenizer, [d])[0] for d in documents]
+        return [None] if len(documents) == 1 else [attempt(tokenizer, [d], template)[0] for d in documents]
 
 
 def compare(name, got, want, documents, times=None):
@@ -80,6 +81,15 @@ def compare(name, got, want, documents, times=None):
     return len(bad)
 
 
+def templated(encode, name, file, documents):
+    """Compares some documents with the tokens of the template, if the file has one."""
+    processor = json.loads(pathlib.Path(file).read_text(encoding="utf-8")).get("post_processor")
+    if not processor or processor["type"] == "ByteLevel":
+        return 0
+    some = documents[:: max(1, len(documents) // 1000)]
+    return compare(name + ", template", ours(encode, file, some, True)[0], theirs(file, some, True)[0], some)
+
+
 def small(encode, names):
     import parts
 
@@ -95,7 +105,7 @@ def small(encode, names):
             documents = corpus.torture(name, i, len(combinations), contents, most=1200) + texts[:40]
             got, mine = ours(encode, file, documents)
             want, yours = theirs(file, documents)
-            wrong += compare(name, got, want, documents, (mine, yours))
+            wrong += compare(name, got, want, documents, (mine, yours)) + templated(encode, name, file, documents)
     return wrong
 
 
@@ -114,7 +124,7 @@ def large(encode, names, megabytes):
             print(f"{name}: {e}")
             continue
         want, yours = theirs(file, documents)
-        wrong += compare(name, got, want, documents, (mine, yours))
+        wrong += compare(name, got, want, documents, (mine, yours)) + templated(encode, name, file, documents)
         del want
         if encoding := vocabularies.tiktoken(name):
             some = documents[:: max(1, megabytes // 10)]

@@ -6,7 +6,7 @@ import random
 
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
-from tokenizers import AddedToken, Regex, Tokenizer, models, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, models, processors, trainers
 from tokenizers import normalizers as N
 from tokenizers import pre_tokenizers as P
 
@@ -108,6 +108,10 @@ def trained(name, combination, texts):
         token = AddedToken(content, normalized=r.randrange(4) == 0 and normalizer is not None, **flags)
         add = tokenizer.add_special_tokens if r.randrange(2) else tokenizer.add_tokens
         add([token])
+    if name == "xlmr":
+        tokenizer.add_special_tokens(["<s>", "</s>"])
+        special = [(token, tokenizer.token_to_id(token)) for token in ["<s>", "</s>"]]
+        tokenizer.post_processor = processors.TemplateProcessing("<s> $A </s>", "<s> $A </s> </s> $B </s>", special)
     file = json.loads(tokenizer.to_str())
     file["model"].update(model)
     return json.dumps(file), contents + list(r.sample(sorted(tokenizer.get_vocab()), 40))

