@@ -18,6 +18,7 @@ type Stats struct {
 	Truncated int64 // documents of loads that lost tokens, since they are longer than a block or than max_tokens
 	Tokens    int64 // made of the texts of loads
 	Special   int64 // texts of loads that contain special tokens
+	Displaced int64 // tokens of loads that fill-in-the-middle moved beyond the ends of blocks
 
 	Groups int64 // row groups in a draw, summed over the draws
 
@@ -38,6 +39,7 @@ func (s Stats) Sub(earlier Stats) Stats {
 	s.Truncated -= earlier.Truncated
 	s.Tokens -= earlier.Tokens
 	s.Special -= earlier.Special
+	s.Displaced -= earlier.Displaced
 	s.Groups -= earlier.Groups
 	s.Units -= earlier.Units
 	s.Fetched -= earlier.Fetched
@@ -67,6 +69,7 @@ func (s Stats) with(c ahead.Counts) Stats {
 	s.Truncated += c.Truncated
 	s.Tokens += c.Tokens
 	s.Special += c.Special
+	s.Displaced += c.Displaced
 	s.Units += c.Units
 	s.Fetched += c.Fetched
 	s.Needed += c.Needed

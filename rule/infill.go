@@ -98,18 +98,19 @@ func (p *Pack) NewInfiller() *Infiller {
 }
 
 // Block permutes the documents of a block, whose tokens are integers of width bytes. lengths are
-// the numbers of the documents' tokens, before and after it: 0 if a document no longer fits. The
-// result depends only on the arguments and the numbers of r.
-func (f *Infiller) Block(tokens []byte, width int, lengths []int32, r rand.Source) {
+// the numbers of the documents' tokens, before and after it: 0 if a document no longer fits. lost
+// is the number of tokens that no longer fit. The result depends only on the arguments and the
+// numbers of r.
+func (f *Infiller) Block(tokens []byte, width int, lengths []int32, r rand.Source) (lost int64) {
 	switch size := len(tokens) / width; width {
 	case 1:
-		infill(f, asSlice[uint8](tokens, size), lengths, r)
+		return infill(f, asSlice[uint8](tokens, size), lengths, r)
 	case 2:
-		infill(f, asSlice[uint16](tokens, size), lengths, r)
+		return infill(f, asSlice[uint16](tokens, size), lengths, r)
 	case 4:
-		infill(f, asSlice[uint32](tokens, size), lengths, r)
+		return infill(f, asSlice[uint32](tokens, size), lengths, r)
 	default:
-		infill(f, asSlice[uint64](tokens, size), lengths, r)
+		return infill(f, asSlice[uint64](tokens, size), lengths, r)
 	}
 }
 
@@ -119,9 +120,10 @@ type permuter[T uint8 | uint16 | uint32 | uint64] struct {
 	keep []T
 	out  []T // of the block; what does not fit its capacity is lost
 	r    rand.Source
+	lost int64 // tokens that did not fit
 }
 
-func infill[T uint8 | uint16 | uint32 | uint64](f *Infiller, block []T, lengths []int32, r rand.Source) {
+func infill[T uint8 | uint16 | uint32 | uint64](f *Infiller, block []T, lengths []int32, r rand.Source) (lost int64) {
 	if len(f.scratch) < len(block) {
 		f.scratch = make([]uint64, len(block))
 	}
@@ -137,6 +139,7 @@ func infill[T uint8 | uint16 | uint32 | uint64](f *Infiller, block []T, lengths 
 		at += int(n)
 	}
 	copy(block, p.out) // behind it is the block's padding, or nothing
+	return p.lost
 }
 
 // document adds a document, fragment by fragment.
@@ -181,7 +184,8 @@ func (p *permuter[T]) fragment(tokens []T) {
 
 // add appends as many tokens as fit the block.
 func (p *permuter[T]) add(tokens ...T) {
-	p.out = append(p.out, tokens[:min(len(tokens), cap(p.out)-len(p.out))]...)
+	fit := min(len(tokens), cap(p.out)-len(p.out))
+	p.out, p.lost = append(p.out, tokens[:fit]...), p.lost+int64(len(tokens)-fit)
 }
 
 // chance draws true with a probability.

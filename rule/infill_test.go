@@ -145,6 +145,12 @@ func TestInfilledBlockIsTruncated(t *testing.T) {
 	if !slices.Equal(whole, []uint64{20, 21, 22}) || got[6] != fimEOS || got[7] != fimPrefix || !slices.Equal(lengths, []int32{7, 1, 0}) {
 		t.Errorf("got %v of lengths %v", got, lengths)
 	}
+	if lost := f.Block(make([]byte, 8*4), 4, []int32{4, 4}, rand.NewPCG(3, 1)); lost != 6 {
+		t.Errorf("two fragments lose %d tokens, want the 6 that are added", lost)
+	}
+	if lost := f.Block(make([]byte, 8*4), 4, []int32{2}, rand.NewPCG(3, 1)); lost != 0 {
+		t.Errorf("a fragment with room behind it loses %d tokens", lost)
+	}
 	none := []int32{}
 	if got := infilled(f, block, 4, none, 3); !slices.Equal(got, block) {
 		t.Errorf("a block without documents became %v", got)

@@ -81,6 +81,7 @@ type measurement struct {
 	Truncated         int64                `json:"truncated_documents"` // that lost tokens, under --pack-strategy bfd and max_tokens of --tokenize
 	Tokenized         int64                `json:"tokenized_tokens"`    // made of texts, by --tokenize
 	Special           int64                `json:"special_documents"`   // texts of these that contain special tokens
+	Displaced         int64                `json:"displaced_tokens"`    // that --pack-fim moved beyond the ends of blocks, and lost
 
 	ImageDecoder string `json:"image_decoder"` // of JPEGs: turbo or go; empty: no images were decoded
 
@@ -148,6 +149,7 @@ func (m *measurement) addStats(all ...loader.Stats) {
 		m.Truncated += s.Stream.Truncated
 		m.Tokenized += s.Stream.Tokens
 		m.Special += s.Stream.Special
+		m.Displaced += s.Stream.Displaced
 		sum.Draws, sum.Groups = sum.Draws+s.Stream.Draws, sum.Groups+s.Stream.Groups
 		m.KeptBytes += s.Stream.Kept
 		m.ReadBytes, m.needed = m.ReadBytes+s.Stream.Fetched, m.needed+s.Stream.Needed

@@ -12,6 +12,7 @@ type Counts struct {
 	Truncated int64 // documents of loads that lost tokens, since they are longer than a block or than max_tokens
 	Tokens    int64 // made of the texts of loads
 	Special   int64 // texts of loads that contain special tokens
+	Displaced int64 // tokens of loads that fill-in-the-middle moved beyond the ends of blocks
 
 	Units     int64 // decoded
 	Fetched   int64 // encoded bytes read or mapped
@@ -37,6 +38,7 @@ func (c *counts) add(n Counts) Counts {
 	s.Truncated += n.Truncated
 	s.Tokens += n.Tokens
 	s.Special += n.Special
+	s.Displaced += n.Displaced
 	s.Units += n.Units
 	s.Fetched += n.Fetched
 	s.Needed += n.Needed

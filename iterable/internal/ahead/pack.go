@@ -37,7 +37,7 @@ func newPacker(k *samples.Packing) *packer {
 // pack makes the blocks of a load.
 func (y *layer) pack(l *Load) (blocks []*rowgroup.Block, extra int64, err error) {
 	if blocks, extra, err = y.packUnit(l); err == nil && y.packer.infill != nil {
-		y.packer.fillIn(l, blocks, y.reader.Seed)
+		y.reader.counts.add(Counts{Displaced: y.packer.fillIn(l, blocks, y.reader.Seed)})
 	}
 	return blocks, extra, err
 }
@@ -259,16 +259,17 @@ func (p *packer) partOrders(parts int) (orders [][]uint32) {
 	return orders
 }
 
-// fillIn permutes the documents of a load's blocks.
-func (p *packer) fillIn(l *Load, blocks []*rowgroup.Block, seed uint64) {
+// fillIn permutes the documents of a load's blocks, and returns the tokens that this displaces.
+func (p *packer) fillIn(l *Load, blocks []*rowgroup.Block, seed uint64) (lost int64) {
 	of := l.Wanted[0].Key
 	for i, numbers := range p.partOrders(l.Parts) {
 		for row, sample := range numbers {
 			p.random.Seed(shuffle.RuleSeed(seed, of.Epoch, of.Source, l.Group, l.Rows.Lo, int64(sample)))
 			tokens, width, lengths := blocks[i].PackedRow(p.Tokens, row)
-			p.infill.Block(tokens, width, lengths, &p.random)
+			lost += p.infill.Block(tokens, width, lengths, &p.random)
 		}
 	}
+	return lost
 }
 
 // inGroup says in which row group an error of the packing is.

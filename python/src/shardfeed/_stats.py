@@ -207,6 +207,8 @@ class Stats(TypedDict, total=False):
     tokenized_tokens: int
     # texts of these that contain special tokens
     special_documents: int
+    # that --pack-fim moved beyond the ends of blocks, and lost
+    displaced_tokens: int
     # of JPEGs: turbo or go; empty: no images were decoded
     image_decoder: str
     # Sources are how many samples of each source all ranks together took, since the first
