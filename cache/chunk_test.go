@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -95,5 +97,37 @@ func TestChunks(t *testing.T) {
 				t.Errorf("%d bytes of %d were fetched", got, size)
 			}
 		})
+	}
+}
+
+// Reads at a time, of row groups that share chunks, make a request for each chunk, though there is
+// memory for one or two of them only.
+func TestChunksAtOnce(t *testing.T) {
+	const size, group, chunk = 8 << 20, 300_000, 1 << 20
+	store := &chunked{chunk: chunk}
+	cache, err := Open(Options{Dir: t.TempDir(), Limit: 1 << 30, Pending: 2 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cache.Close(context.WithoutCancel(t.Context()))
+	o, err := cache.Wrap(store).Open(t.Context(), originShard(1, "v1", size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	var reads errgroup.Group
+	for off := int64(0); off < size; off += group {
+		reads.Go(func() error {
+			return shard.ReadRanges(t.Context(), o, []shard.Range{{Off: off, P: make([]byte, min(group, size-off))}})
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got := store.requests.Load(); got > size/chunk {
+		t.Errorf("%d requests for %d chunks", got, size/chunk)
+	}
+	if got := store.fetched.Load(); got != size {
+		t.Errorf("%d bytes of %d were fetched", got, size)
 	}
 }

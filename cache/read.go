@@ -18,6 +18,10 @@ const (
 	// A read waits for others without progress for Options.waitLimit, plus a second for each of
 	// these bytes.
 	waitLimitBytes = 16 << 20
+
+	// A read from a source whose requests are scarce waits so long for memory for the bytes around
+	// its own, and so long for memory for its fills: without them it costs another request.
+	maxScarceWait = 10 * time.Second
 )
 
 // A reading is one read under way. It waits for the blocks that others are filling.
@@ -35,6 +39,7 @@ type reading struct {
 	poll       time.Duration
 	waited     bool
 	memoryWait time.Duration // left to wait for memory for fills
+	scarceWait time.Duration // left to wait for memory for bytes around the wanted ones
 }
 
 // read fills ranges, which must ascend in the shard. With noFill it keeps nothing that it fetches.
@@ -54,7 +59,7 @@ func (c *Cache) read(ctx context.Context, o *object, ranges []shard.Range, noFil
 		return c.bypass(ctx, o, ranges) // also if the file is missing and has no room
 	}
 	defer c.files.release(p)
-	r := &reading{cache: c, object: o, handle: p, ranges: ranges, rest: ranges, noFill: noFill, memoryWait: maxMemoryWait}
+	r := &reading{cache: c, object: o, handle: p, ranges: ranges, rest: ranges, noFill: noFill, memoryWait: maxMemoryWait, scarceWait: maxScarceWait}
 	if err := c.touch(p.file); err != nil {
 		c.fileError(p, err)
 		return c.bypass(ctx, o, ranges)
@@ -156,9 +161,10 @@ func (r *reading) fetch(ctx context.Context) (got *claim, ranges []shard.Range, 
 }
 
 // around returns the spans to fetch for missing ones. If the source's requests are scarce, it adds
-// the bytes around them, as one request: in small shards, and in reads of most of a row group, since
-// most of the next ones will be read too. It does so only if disk and memory have room. borrowed is
-// the pending memory that it took for the added bytes.
+// the bytes around them, up to multiples of its chunk, so that reads of a shard agree on its
+// requests: in small shards, and in reads of most of a row group, since most of the next ones will
+// be read too. It does so only if the disk has room and memory gets free. borrowed is the pending
+// memory that it took for the added bytes.
 func (r *reading) around(ctx context.Context, missing []shard.Span) (wanted []shard.Span, borrowed int64, err error) {
 	c, first, end := r.cache, missing[0].Off, missing[len(missing)-1].End()
 	inner, err := r.object.source(ctx)
@@ -166,16 +172,37 @@ func (r *reading) around(ctx context.Context, missing []shard.Span) (wanted []sh
 		return nil, 0, err
 	}
 	chunk, size := shard.ChunkOf(inner), r.object.shard.Size
+	if chunk == 0 {
+		return missing, 0, nil
+	}
+	r.memoryWait = max(r.memoryWait, r.scarceWait)
 	if end-first >= chunk || size > chunk/4 && !r.dense(chunk/8) {
 		return missing, 0, nil
 	}
-	all := shard.Span{Off: max(first/chunk*chunk, end-chunk)}
-	all.N = min(chunk, size-all.Off)
+	all := shard.Span{Off: first / chunk * chunk}
+	all.N = min((end+chunk-1)/chunk*chunk, size) - all.Off
 	others := all.N - spanBytes(missing)
-	if left, err := c.left(false); err != nil || left < all.N || !c.pending.TryAcquire(others) {
-		return missing, 0, nil // an error of the account does not matter to the read
+	if left, err := c.left(false); err != nil || left < all.N || !c.borrow(ctx, others, &r.scarceWait) {
+		return missing, 0, ctx.Err() // an error of the account does not matter to the read
 	}
 	return []shard.Span{all}, others, nil
+}
+
+// borrow acquires n bytes of pending, and waits for at most waitLimit, which it reduces by the time
+// it waited.
+func (c *Cache) borrow(ctx context.Context, n int64, waitLimit *time.Duration) bool {
+	if c.pending.TryAcquire(n) {
+		return true
+	}
+	if n > c.options.Pending {
+		return false
+	}
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, *waitLimit)
+	defer cancel()
+	err := c.pending.Acquire(ctx, n)
+	*waitLimit -= time.Since(start)
+	return err == nil
 }
 
 // dense reports whether the read spans at least n bytes and wants half of them or more.
