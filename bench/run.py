@@ -25,6 +25,7 @@ import agreement
 import check
 import filters
 import gen
+import hubs
 import images
 import limits
 import noise
@@ -49,7 +50,7 @@ def main():
     chosen = [c for c in filters.checks(directory) if args.only in c.name]
     modules = (shaping, tokenizing, images, ray_train, agreement, tier)
     shaped = [c for module in modules for c in module.checks(directory) if args.only in c.name]
-    remote = [c for c in storage_limits.checks() if args.only in c.name]
+    remote = [c for module in (storage_limits, hubs) for c in module.checks() if args.only in c.name]
     sets = [r.data for r in rows] + [c.data for c in checks] + [name for r in races + remote + chosen + shaped for name in r.sets]
     absent = {}
     for name in dict.fromkeys(sets):

@@ -1,15 +1,21 @@
 """A stand-in of the Hugging Face hub: the interfaces by which its own client and shardfeed read a data set, with a second server for the
 content, as the hub has one. The test of faith is that the hub's own client accepts it.
+
+As a program, hub.py DIRECTORY LATENCY, it serves a directory until its standard input ends, with the hub's limits of a free account.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import http.server
 import json
 import re
+import sys
 import threading
+import time
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -17,10 +23,36 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 NAME = "org/data"
 
 
-class Hub:
-    """Serves directories as the commits of org/data. The last that was added is main."""
+@dataclass
+class Limits:
+    """How many requests of a kind the hub takes in a window, as https://huggingface.co/docs/hub/rate-limits has it for a free account."""
 
-    def __init__(self) -> None:
+    seconds: float = 300
+    most: dict[str, int] = field(default_factory=lambda: {"api": 1_000, "resolvers": 5_000})
+    _ends: float = 0
+    _taken: Counter[str] = field(default_factory=Counter)
+
+    def take(self, kind: str) -> tuple[bool, str]:
+        """Whether a request is taken, and the header RateLimit of its answer."""
+        now = time.monotonic()
+        if now >= self._ends:
+            self._ends, self._taken = now + self.seconds, Counter()
+        self._taken[kind] += 1
+        left = self.most[kind] - self._taken[kind]
+        return left >= 0, f'"{kind}";r={max(0, left)};t={int(self._ends - now) + 1}'
+
+
+@functools.cache
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class Hub:
+    """Serves directories as the commits of org/data. The last that was added is main. latency is seconds before each answer."""
+
+    def __init__(self, latency: float = 0, limits: Limits | None = None) -> None:
+        self.latency, self.limits = latency, limits
+        self.lock = threading.Lock()  # of limits and requests
         self.commits: dict[str, Path] = {}
         self.main = ""
         self.requests: Counter[str] = Counter()
@@ -48,7 +80,9 @@ class Hub:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                getattr(hub, f"_answer_{kind}")(self)
+                time.sleep(hub.latency)
+                if kind == "content" or hub._takes(self):
+                    getattr(hub, f"_answer_{kind}")(self)
 
             do_HEAD = do_POST = do_GET
 
@@ -57,13 +91,29 @@ class Hub:
 
         return Handler
 
+    def count(self, kind: str) -> None:
+        with self.lock:
+            self.requests[kind] += 1
+
+    def _takes(self, to: http.server.BaseHTTPRequestHandler) -> bool:
+        """Refuses a request beyond the limits."""
+        if self.limits is None:
+            return True
+        with self.lock:
+            taken, header = self.limits.take("api" if to.path.startswith("/api/") else "resolvers")
+        if not taken:
+            self.count("refused")
+            to.rfile.read(int(to.headers.get("Content-Length") or 0))
+            reply(to, 429, headers={"RateLimit": header})
+        return taken
+
     def _answer_hub(self, to: http.server.BaseHTTPRequestHandler) -> None:
         parts = [unquote(part) for part in urlsplit(to.path).path.strip("/").split("/")]
         query = parse_qs(urlsplit(to.path).query)
         body = to.rfile.read(int(to.headers.get("Content-Length") or 0))
         if parts[:2] == ["api", "datasets"] and "/".join(parts[2:4]) == NAME:
             verb, revision = parts[4:6] if len(parts) > 5 else ("revision", "main")
-            self.requests[verb] += 1
+            self.count(verb)
             commit = self._commit(revision)
             if commit is None:
                 reply(to, 404, headers={"X-Error-Code": "RevisionNotFound", "X-Error-Message": f"Invalid rev id: {revision}"})
@@ -78,13 +128,13 @@ class Hub:
                 wanted = parse_qs(body.decode())["paths"] if b"=" in body else json.loads(body)["paths"]
                 reply(to, 200, json.dumps([entry for entry in self._entries(commit, "", True) if entry["path"] in wanted]))
         elif parts[:3] == ["datasets", *NAME.split("/")] and parts[3] == "resolve":
-            self.requests["resolve"] += 1
+            self.count("resolve")
             commit = self._commit(parts[4])
             file = self.commits[commit or self.main] / "/".join(parts[5:])
             if commit is None or not file.is_file():
                 reply(to, 404, headers={"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found"})
                 return
-            oid = hashlib.sha256(file.read_bytes()).hexdigest()
+            oid = digest(file)
             linked = {"X-Linked-Etag": f'"{oid}"', "X-Linked-Size": str(file.stat().st_size), "X-Repo-Commit": commit, "ETag": f'"{oid}"'}
             signed = quote(to.headers.get("Range") or "whole", safe="")
             reply(to, 302, headers={"Location": f"{self.content}/{commit}/{quote('/'.join(parts[5:]))}?range={signed}", **linked})
@@ -99,14 +149,17 @@ class Hub:
         if "Authorization" in to.headers or parse_qs(address.query)["range"] != [ranged or "whole"]:
             reply(to, 403)
             return
-        self.requests["content"] += 1
-        content = (self.commits[commit] / name).read_bytes()
+        self.count("content")
+        path = self.commits[commit] / name
         if ranged is None:
-            reply(to, 200, content)
+            reply(to, 200, path.read_bytes())
             return
         first, last = re.fullmatch(r"bytes=(\d+)-(\d*)", ranged).groups()  # type: ignore[union-attr]
-        part = content[int(first) : int(last or len(content)) + 1]
-        reply(to, 206, part, {"Content-Range": f"bytes {first}-{int(first) + len(part) - 1}/{len(content)}"})
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            file.seek(int(first))
+            part = file.read(int(last or size) + 1 - int(first))
+        reply(to, 206, part, {"Content-Range": f"bytes {first}-{int(first) + len(part) - 1}/{size}"})
 
     def _commit(self, revision: str) -> str | None:
         revision = self.main if revision == "main" else revision
@@ -120,7 +173,7 @@ class Hub:
             if path.is_dir():
                 entries.append({"type": "directory", "path": name, "oid": hashlib.sha1(name.encode()).hexdigest(), "size": 0})
             else:
-                oid, size = hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size
+                oid, size = digest(path), path.stat().st_size
                 lfs = {"oid": oid, "size": size, "pointerSize": 132}
                 entries.append({"type": "file", "path": name, "oid": hashlib.sha1(oid.encode()).hexdigest(), "size": size, "lfs": lfs})
         return entries
@@ -135,3 +188,17 @@ def reply(to: http.server.BaseHTTPRequestHandler, status: int, body: str | bytes
     to.end_headers()
     if to.command != "HEAD":
         to.wfile.write(content)
+
+
+def main() -> None:
+    hub = Hub(float(sys.argv[2]), Limits())
+    hub.add(Path(sys.argv[1]))
+    print(hub.url, flush=True)
+    for _ in sys.stdin:  # a line asks for the requests so far
+        with hub.lock:
+            print(json.dumps(hub.requests), flush=True)
+    hub.close()
+
+
+if __name__ == "__main__":
+    main()

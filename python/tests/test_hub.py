@@ -84,6 +84,13 @@ def test_few_requests(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
     assert hub.requests["content"] == hub.requests["resolve"]
 
 
+def test_a_limit_is_waited_for(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
+    hub.limits = standin.Limits(1, {"api": 1, "resolvers": 2})
+    with DataLoader(ADDRESS, **options(hub, tmp_path)) as loader:
+        assert sorted(row for batch in loader for row in batch["id"].tolist()) == list(range(ROWS))
+    assert hub.requests["refused"] > 0, hub.requests
+
+
 def test_the_hubs_own_client_lists_the_same(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
     listed = client(
         hub,
