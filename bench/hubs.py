@@ -1,7 +1,7 @@
-"""Rows of data sets of the Hugging Face hub: eight ranks of one machine read three shuffled epochs of one.
+"""Rows of data sets of the Hugging Face hub: eight ranks of a machine read three shuffled epochs.
 
-The hub is the stand-in of python/tests/hub.py, which the hub's own client accepts, with the limits of
-a free account and 20 ms before each answer. Ours has a cache, empty at first; Hugging Face datasets
+The hub is the stand-in of python/tests/hub.py, which the hub's own client accepts, with the limits
+of a free account and 20 ms before each answer. Ours has a cache, empty at first; Hugging Face datasets
 streams each epoch, as its documentation shows and with its largest requests: the better one counts.
 """
 
@@ -72,7 +72,10 @@ def described(runs):
 
 
 def race(place, way, ranks):
-    """The rows, the seconds, and the requests to the hub until the end of each epoch, refused ones included. A rank has a file at least."""
+    """The rows, the seconds, and the requests to the hub by the end of each epoch, refused or not.
+
+    A rank has a file at least.
+    """
     scratch = place.scratch()
     ranks = min(ranks, len(list((place.directory / SET).glob("*.parquet"))))
     python = f"{environment()}/bin/python"
@@ -115,7 +118,7 @@ def environment():
 
 @contextlib.contextmanager
 def hub(place, scratch):
-    """The stand-in with a set; its address, and the function that returns its requests so far, by kind."""
+    """The stand-in with a set: its address, and a function that returns its requests by kind."""
     data = scratch / "set" / "data"
     data.mkdir(parents=True)
     for path in sorted((place.directory / SET).glob("*.parquet")):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""hub_ranks.py WAY ADDRESS RANKS EPOCHS BATCH BUFFER: ranks of one machine stream a data set of the hub, shuffled, for some epochs.
+"""hub_ranks.py WAY ADDRESS RANKS EPOCHS BATCH BUFFER: ranks of a machine stream shuffled epochs.
 
-WAY is shardfeed; datasets, streamed as its documentation shows; or datasets-large, with requests of up to 128 MiB and one read ahead.
-BUFFER is the rows that a rank mixes. Every byte of each batch is read. Imports are not counted. All ranks wait for each other behind an
-epoch; a line says so, and a line of standard input lets them continue. The last line has the figures.
+WAY is shardfeed; datasets, streamed as its documentation shows; or datasets-large, with requests of
+up to 128 MiB and one read ahead. BUFFER is the rows that a rank mixes. Every byte of each batch is
+read. Imports are not counted. All ranks wait for each other after an epoch; a line reports it, and
+a line of standard input lets them continue. The last line has the figures.
 """
 
 import json

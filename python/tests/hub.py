@@ -1,7 +1,8 @@
 """A stand-in of the Hugging Face hub: the interfaces by which its own client and shardfeed read a data set, with a second server for the
 content, as the hub has one. The test of faith is that the hub's own client accepts it.
 
-As a program, hub.py DIRECTORY LATENCY, it serves a directory until its standard input ends, with the hub's limits of a free account.
+As a program, hub.py DIRECTORY LATENCY, it serves a directory until its standard input ends, with
+the limits of a free account.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ NAME = "org/data"
 
 @dataclass
 class Limits:
-    """How many requests of a kind the hub takes in a window, as https://huggingface.co/docs/hub/rate-limits has it for a free account."""
+    """How many requests of a kind the hub takes in a window; the defaults are of a free account.
+
+    See https://huggingface.co/docs/hub/rate-limits.
+    """
 
     seconds: float = 300
     most: dict[str, int] = field(default_factory=lambda: {"api": 1_000, "resolvers": 5_000})
@@ -48,7 +52,10 @@ def digest(path: Path) -> str:
 
 
 class Hub:
-    """Serves directories as the commits of org/data. The last that was added is main. latency is seconds before each answer."""
+    """Serves directories as the commits of org/data. The last that was added is main.
+
+    latency is seconds before each answer.
+    """
 
     def __init__(self, latency: float = 0, limits: Limits | None = None) -> None:
         self.latency, self.limits = latency, limits
