@@ -1,6 +1,6 @@
 """Rows of data sets of the Hugging Face hub: eight ranks of a machine read three shuffled epochs.
 
-The hub is the stand-in of python/tests/hub.py, which the hub's own client accepts, with the limits
+The hub is the fake of python/tests/hub.py, which the hub's own client accepts, with the limits
 of a free account and 20 ms before each answer. Ours has a cache, empty at first; Hugging Face datasets
 streams each epoch, as its documentation shows and with its largest requests: the better one counts.
 """
@@ -118,7 +118,7 @@ def environment():
 
 @contextlib.contextmanager
 def hub(place, scratch):
-    """The stand-in with a set: its address, and a function that returns its requests by kind."""
+    """The fake hub with a set: its address, and a function that returns its requests by kind."""
     data = scratch / "set" / "data"
     data.mkdir(parents=True)
     for path in sorted((place.directory / SET).glob("*.parquet")):
