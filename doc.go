@@ -7,6 +7,13 @@
 // field. [Open] returns a [Dataset], from which package loader makes batches; Close closes
 // everything that Open opened.
 //
+// A table may grow while it is trained on. A data set stays on the snapshot with which it was
+// opened; with Spec.Refresh an epoch starts with the snapshot that the table has then, as if the
+// data set had been opened with that snapshot and at that epoch. So [Dataset.Refresh] opens another
+// data set between two epochs: order, counts, states and audits know one snapshot each, and ranks
+// that are still in the epoch before keep theirs. The Python package does the same, and its ranks
+// agree on the snapshot's name first.
+//
 // A [Host] opens several data sets that share one budget of memory, the caches and the footers that
 // are kept in memory.
 //
@@ -20,5 +27,6 @@
 //	Dataset      what Open returns                          open.go
 //	batches      how a loader makes them of the spec        batches.go
 //	tables       snapshots of tables that addresses name    tables.go
+//	Refresh      the next epoch's snapshot of a table       refresh.go
 //	Chosen       what ranks must have in common             fingerprint.go
 package shardfeed

@@ -59,7 +59,8 @@ type Dataset struct {
 	tokenizers map[string]iterable.Tokenizer
 	source     *source
 	host       *Host
-	own        bool // the host is the data set's own
+	own        bool   // the host is the data set's own
+	follows    string // the Snapshot that Refresh asks for
 }
 
 // Open opens the data set of a spec: it finds the shards and reads their footers. The caller closes
@@ -105,7 +106,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	if err != nil {
 		return nil, errors.Join(s.blameStack(err), from.drivers.Close())
 	}
-	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, tokenizers: o.Tokenize, source: from, host: h}, nil
+	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, tokenizers: o.Tokenize, source: from, host: h, follows: s.Snapshot}, nil
 }
 
 // readFiles reads the files of a plan, of a list of shards and of rows.

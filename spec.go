@@ -55,6 +55,10 @@ type Spec struct {
 
 	Losses
 
+	// Refresh "epoch" takes the snapshot that Snapshot names, "" the latest, at the start of each
+	// epoch: see [Dataset.Refresh]. "" stays on the first one.
+	Refresh string `json:"refresh,omitempty"`
+
 	// Manifest is a file with the list of shards of an earlier run, the JSON of
 	// [Dataset.SavedManifest]; shards that came since are left out. ManifestText is the content of
 	// such a file, or zlib's compression of it.

@@ -63,10 +63,13 @@ const historyRequests = 16
 
 // Snapshots lists the snapshots of the table at an address, the oldest first.
 func (s Spec) Snapshots(ctx context.Context, stores shard.Stores, address string) ([]table.Version, error) {
+	return s.formats().History(ctx, address, s.tableOptions(stores, address))
+}
+
+// tableOptions are the options for what the metadata of a table says.
+func (s Spec) tableOptions(stores shard.Stores, address string) table.Options {
 	_, at := table.Cut(address)
-	return s.formats().History(ctx, address, table.Options{
-		Store: stores, Scan: scan.New(stores), Parallel: cmp.Or(stores.Parallel(at), historyRequests),
-	})
+	return table.Options{Store: stores, Scan: scan.New(stores), Parallel: cmp.Or(stores.Parallel(at), historyRequests)}
 }
 
 // onlyTables refuses a snapshot.

@@ -41,6 +41,7 @@ func (s Spec) parse() (o iterable.Options, err error) {
 	p.OneOf("InvalidUTF8", s.InvalidUTF8, "refuse", "replace")
 	o = s.options(&p)
 	p.Within("LookMemory", s.LookMemory, option.MaxBytes)
+	s.validateRefresh(&p)
 	s.validateCache(&p)
 	_, err = s.drivers()
 	p.Join(err)

@@ -87,7 +87,7 @@ func (h *host) open(ctx context.Context, r engine.Request, progress func(wire.Pr
 	}
 	return &engine.Data{
 		MapMemory: mapMemory,
-		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.AllAddresses()), Chosen: chosen, Choose: ds.SaveRows, Documents: ds.DocumentsJSON, Warnings: warnings, Files: files.tell(nil), Info: info,
+		Dataset:   ds.Dataset, Loader: how, FewerWorkers: s.Workers == 0, Slots: s.Slots, Versioned: allRemote(s.AllAddresses()), Chosen: chosen, Choose: ds.SaveRows, Latest: ds.Latest, Documents: ds.DocumentsJSON, Warnings: warnings, Files: files.tell(nil), Info: info,
 		EpochTook: ds.EpochTook,
 		Kept:      keptOf(ds),
 		Stores:    ds.Drivers(),

@@ -125,6 +125,9 @@ func (c *client) ask(a wire.Ask) (wire.Session, error) {
 	if a.Audit != nil {
 		return c.audit(*a.Audit, a.WorldSize, a.Replicas)
 	}
+	if a.Latest != nil {
+		return c.latest(*a.Latest)
+	}
 	s := c.group.session(a.Rank)
 	if a.Verdict != nil {
 		return s.verdict(*a.Verdict)
@@ -141,4 +144,31 @@ func (c *client) audit(a wire.Audit, world, replicas int) (r wire.Session, err e
 	local := shuffle.LocalRanks(c.hello.LocalWorldSize, max(1, replicas))
 	r.Audit, r.Here, err = d.audits.add(d.data.Dataset, d.noun(), a, world, cmp.Or(local, world))
 	return r, err
+}
+
+// latest returns the name of the snapshot that the table has now: the first rank to ask finds it
+// out, and all ranks of this machine get the same.
+func (c *client) latest(a wire.Latest) (wire.Session, error) {
+	d := c.group.dataset
+	if d.data.Latest == nil {
+		return wire.Session{}, wire.ProtocolError("ASK for the latest snapshot, and this engine knows no tables")
+	}
+	e, key := c.engine, jobOf(c.hello.Job)+a.Name
+	e.mu.Lock()
+	l, first := e.latest[key], false
+	if l == nil {
+		l, first = &latest{ready: make(chan struct{}), err: wire.ErrEnds}, true
+		e.latest[key] = l
+	}
+	e.mu.Unlock()
+	if first {
+		l.find(func() (string, error) { return d.data.Latest(d.ctx, a.Snapshot) })
+		if l.err != nil { // the next ask tries again
+			e.mu.Lock()
+			delete(e.latest, key)
+			e.mu.Unlock()
+		}
+	}
+	<-l.ready
+	return wire.Session{Latest: l.name}, l.err
 }

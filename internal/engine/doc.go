@@ -110,6 +110,15 @@
 // with it reads the same as one that lists the same. If it is damaged, or belongs to other
 // addresses, OPEN is answered by ERROR.
 //
+// # Growing tables
+//
+// A data set whose spec has a refresh starts each epoch with the snapshot that its table has then.
+// The engine keeps no order across snapshots: the trainer asks for the latest one by ASK, under a
+// name that all ranks have for the start of the epoch, so that the ranks of a machine get one
+// answer. Ranks of several machines settle on one of the answers in the store of the job. If it is
+// not the open snapshot, a trainer closes its connections, and opens the data set again with it.
+// Ranks that are still in the epoch before keep the data set of that epoch.
+//
 // # Documents
 //
 // A trainer that has the library of a tokenizer compares its tokens with the engine's. ASK names a

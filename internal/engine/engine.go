@@ -111,12 +111,16 @@ type Data struct {
 	// stream's memory.
 	FewerWorkers bool
 
-	MapMemory int64    // limit of rows by number, for all clients together; 0 is Dataset's
-	Slots     int      // of a ring; 0 is as many as the loader keeps in flight, and 4
-	Versioned bool     // the shards' versions are the same on every machine that sees the same shards
-	Warnings  []string // about the data, for the user
-	Files     []string // about the files that the addresses name, for the user
-	Info      []string // about how the data is read, for the user's log
+	MapMemory int64 // limit of rows by number, for all clients together; 0 is Dataset's
+	Slots     int   // of a ring; 0 is as many as the loader keeps in flight, and 4
+	Versioned bool  // the shards' versions are the same on every machine that sees the same shards
+	// Latest returns the snapshot that the table has now where another one is asked for. It may be
+	// nil.
+	Latest func(ctx context.Context, asked string) (string, error)
+
+	Warnings []string // about the data, for the user
+	Files    []string // about the files that the addresses name, for the user
+	Info     []string // about how the data is read, for the user's log
 
 	// Chosen identifies the rows to read, by the fields of the Spec, in short texts that ranks must
 	// have in common.
@@ -211,6 +215,7 @@ type engine struct {
 	mu       sync.Mutex
 	datasets map[string]*dataset  // by request
 	openings map[string]time.Time // when they began; those whose filters depend on it
+	latest   map[string]*latest   // snapshots of tables, by the job and the start of an epoch
 	living   map[*dataset]bool    // that are being opened, open, or closing
 	traffic  shard.Totals         // of the stores of data sets that have closed
 	running  map[*run]bool
@@ -221,7 +226,7 @@ type engine struct {
 func newEngine(o Options) *engine {
 	e := &engine{
 		Options: o.withDefaults(), id: rand.Text(), started: time.Now(), work: works{ranks: map[int]*rankWork{}},
-		datasets: map[string]*dataset{}, openings: map[string]time.Time{}, living: map[*dataset]bool{}, traffic: shard.NewTotals(), running: map[*run]bool{},
+		datasets: map[string]*dataset{}, openings: map[string]time.Time{}, latest: map[string]*latest{}, living: map[*dataset]bool{}, traffic: shard.NewTotals(), running: map[*run]bool{},
 	}
 	e.agreed = agreements{mu: &e.mu, ranks: map[string]map[int]*agreed{}, found: map[string]*finding{}, clients: map[string]int{}}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
@@ -361,4 +366,16 @@ func (e *engine) endedRuns() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.ended
+}
+
+// latest is the answer to all asks of one name.
+type latest struct {
+	ready chan struct{} // closed when the others are set
+	name  string
+	err   error
+}
+
+func (l *latest) find(name func() (string, error)) {
+	defer close(l.ready)
+	l.name, l.err = name()
 }

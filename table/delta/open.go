@@ -58,6 +58,9 @@ func open(ctx context.Context, dir string, o table.Options) (*table.Snapshot, er
 	if err != nil {
 		return nil, err
 	}
+	if o.NameOnly {
+		return &table.Snapshot{Format: "Delta", Name: fmt.Sprint(version)}, nil
+	}
 	r, err := l.replay(ctx, version)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,9 @@ func Open(ctx context.Context, text string, m Options, o table.Options) (*table.
 	case d.provider() == "delta":
 		return delta.Open(ctx, table.AddressOf(d.location()), o)
 	}
+	if o.NameOnly {
+		return nil, wrap(text, errNoSnapshots)
+	}
 	s, err := d.snapshot(ctx, partitions, o)
 	if err != nil {
 		return nil, wrap(text, err)

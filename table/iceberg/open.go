@@ -29,7 +29,7 @@ func (s *source) open(ctx context.Context, address string, o table.Options) (*ta
 		return nil, &shard.Error{Op: "table", URI: address, Err: err}
 	}
 	out := &table.Snapshot{Format: "Iceberg", Table: s.meta.identity(), Name: name, Fields: r.fields, Unreadable: r.unreadable}
-	if snap == nil {
+	if snap == nil || o.NameOnly {
 		return out, nil
 	}
 	out.Time = instant(snap.Time)

@@ -365,12 +365,21 @@ type Ask struct {
 	// Audit only adds to the audit of an epoch.
 	Audit *Audit `json:"audit"`
 
+	// Latest only asks for the snapshot that the data set's table has now.
+	Latest *Latest `json:"latest"`
+
 	// AuditOf asks for the last verdict on a data set object by its number, with Stats.
 	AuditOf int `json:"audit_of"`
 
 	// Outputs reserves bytes of the stream's memory for results of the trainer's own workers, beyond
 	// Joined.OutputBytes, instead of the last such number. null: it stays.
 	Outputs *int64 `json:"outputs"`
+}
+
+// Latest asks for the name of a snapshot. All asks of one Name get the same answer.
+type Latest struct {
+	Name     string `json:"name"`     // of the epoch's start, on all ranks
+	Snapshot string `json:"snapshot"` // a branch, or "" for the latest of the table
 }
 
 // VerdictAsk asks why a training loop waits, with the figures that only its trainer has.
@@ -408,6 +417,8 @@ type Session struct {
 	Inventory   int64  `json:"inventory"`    // bytes of Ask.Inventory; 0: it was not written
 	NoInventory string `json:"no_inventory"` // why: InventoryLarge, or a text
 	Documents   int64  `json:"documents"`    // bytes of Ask.Documents; 0: there is nothing to compare
+
+	Latest string `json:"latest,omitempty"` // of Ask.Latest
 }
 
 // InventoryLarge reports that an inventory has more than Ask.InventoryMost bytes.

@@ -27,9 +27,10 @@ from ._columns._layout import Layout
 from ._columns._nulls import NullWatch
 from ._columns._schema import Schema
 from ._documented import documented
-from ._engine import _now, _rank, _replicas
+from ._engine import _now, _rank, _refresh, _replicas
 from ._engine._connected import Connected, agreement, opening
 from ._engine._connection import Connection
+from ._engine._opening import EACH
 from ._iterator import BatchIterator, Place
 from ._keywords import DatasetOptions
 from ._options import Options
@@ -216,6 +217,10 @@ class StreamingDataset(Connected, Generic[T]):
         snapshot (str or int, default None): which snapshot of a table to read, ``"delta+s3://..."`` or
             ``"iceberg+s3://..."``: a version or ID, a tag, a branch, or a time such as
             "2026-01-31T12:00:00Z". None is the latest.
+        refresh ("epoch", default None): read the latest snapshot of a table, or of the branch that
+            snapshot names, in each epoch. All ranks take the same one when the first of them starts
+            the epoch, and a state resumes with its own. ``size`` and ``len()`` are of the epoch
+            that was started last. None stays on one snapshot.
         manifest (str, Path or dict, default None): a saved list of shards to continue with, as
             :meth:`manifest` returns it, or the file that has it; shards that were added later are
             not read.
@@ -298,6 +303,8 @@ class StreamingDataset(Connected, Generic[T]):
         self._pending_epoch: tuple[int, str] | None = None
         self._carried_records: list[dict[str, Any]] = []  # of the audit, in the loaded state
         self._inventory = ""
+        self._opening = opening
+        self._follows = self._spec["snapshot"]  # what refresh asks for
         self._forget()
         self._opened: dict[str, Any] = self._open(opening)
         self._spec = _now.opened(self._spec, self._opened)
@@ -336,6 +343,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._engine_pid = 0  # of the last iteration
         self._after: dict[str, Any] | None = None  # the state after the last iteration, however that ends
         self._said_padding = self._said_order = False
+        self._starts = 0  # of epochs with a snapshot of their own
         self._diagnosed = False  # its batches are dropped and repeated: see headspace
 
     # Properties
@@ -716,7 +724,9 @@ class StreamingDataset(Connected, Generic[T]):
         """
         state = _state.unpack(state_dict)
         if _now.differs(self._spec, self._opened, state):
-            self._reopen(state["now"])
+            self._reopen(now=state["now"])
+        if self._spec["refresh"] and state.get("snapshot", "") not in ("", self._spec["snapshot"]):
+            self._reopen(snapshot=state["snapshot"])
         for text in _overridden.messages(state, self._spec, self._opened):
             warn(f"shardfeed: {text}", ShardfeedWarning)
         self._carried_records = _state.records(state_dict)
@@ -724,14 +734,53 @@ class StreamingDataset(Connected, Generic[T]):
         if self._pending_epoch is not None and not self._ends(state, self._pending_epoch[0]):
             self._pending_epoch = None
 
-    def _reopen(self, now: str) -> None:
-        """Opens the data again, with filters at another instant."""
+    def _reopen(self, opening: str | None = EACH, **changes: str) -> None:
+        """Opens the data again, with filters at another instant or at another snapshot of a table."""
         self._after_fork()
         self._let_go(everything=True)
-        self._spec, self._inventory = {**self._spec, "now": now}, ""
-        with self._lock:
-            self._opened = self._control().opened
+        before, spec = self._opened, self._spec
+        self._opened, self._spec, self._inventory = {}, {**spec, **changes}, ""
+        try:
+            self._opened = self._open_by(opening)
+        except BaseException:
+            self._opened, self._spec = before, spec
+            raise
         self._steps.clear()
+        if self._opened["schema"] != before["schema"]:
+            self._schema = self._layout = self._nulls = None
+            self._check_added()
+
+    # Snapshots of a table
+
+    def _refresh(self) -> None:
+        """Opens the latest snapshot if the next iteration starts an epoch."""
+        if not self._spec["refresh"]:
+            return
+        pending, serial = self._pending_state or (None, "")
+        start = self._session(**({} if pending is None else {"state": pending, "state_serial": serial}))["state"]
+        if start["position"] > self._row_range()[0]:
+            return
+        share, epoch = self._share(), int(start["epoch"])
+        self._starts += 1
+        name = f"{opening(self._agree)} {self._number}"
+        latest = _refresh.agreed(name, epoch, self._starts, share.job_rank, share.job_world_size, self._latest)
+        if latest == self._spec["snapshot"]:
+            return
+        self._verdict = cast("dict[str, Any] | None", self._latest_audit(self._session(stats=True, audit_of=self._number).get("audit")))
+        self._reopen(self._opening, snapshot=latest)
+        fresh = self._session(state=None, state_serial="")["state"]
+        state = {**fresh, "seed": start["seed"], "epoch": epoch, "position": 0}
+        self._pending_state, self._pending_epoch, self._after = (state, uuid.uuid4().hex), None, None
+        self._carried_records = []
+
+    def _latest(self, start: str) -> str:
+        """The snapshot that all ranks of this machine get for the start of an epoch."""
+        return str(self._session(latest={"name": start, "snapshot": self._follows})["latest"])
+
+    def _agreement(self) -> str:
+        """Names the comparison of ranks: each snapshot has its own."""
+        name = opening(self._agree)
+        return f"{name} at {self._spec['snapshot']}" if self._spec["refresh"] else name
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Gives sources other weights, from the next ``iter()`` on.
@@ -757,6 +806,7 @@ class StreamingDataset(Connected, Generic[T]):
         Plain columns have only dtypes of every tensor library; join adds members to Join.
         """
         self._check_ranks()
+        self._refresh()
         share = self._share()
         rank, world_size = share.rank, share.world_size
         connection = self._take()
@@ -772,7 +822,7 @@ class StreamingDataset(Connected, Generic[T]):
             **start,
             "next": None,
             "bundle": 0,
-            "agree": share.agreement(opening(self._agree)),
+            "agree": share.agreement(self._agreement()),
             **join,
         }
         connection.opening = self._waited.opening
@@ -893,7 +943,7 @@ class StreamingDataset(Connected, Generic[T]):
 
     def __getstate__(self) -> dict[str, Any]:
         names = ["_spec", "_rows_wanted", "_with_row_valid", "_rank_given", "_timeout", "_id", "_job", "_agree", "_opened"]
-        names += ["_replication", "_mesh", "_number", "_inventory"]
+        names += ["_replication", "_mesh", "_number", "_inventory", "_opening", "_follows"]
         names += ["_pending_state", "_pending_epoch", "_carried_records", "_transforms", "_window"]
         return {name: getattr(self, name) for name in names}
 

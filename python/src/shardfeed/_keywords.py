@@ -57,6 +57,7 @@ class MapOptions(TypedDict, total=False):
     images: Mapping[str, Image | Npy | Literal["auto"]] | Image | Literal["auto"] | None
     image_decoder: Annotated[Decoder, "auto"]
     snapshot: str | int | None
+    refresh: Literal["epoch"] | None
     manifest: Manifest | None
     strict: Annotated[bool, False]
     missing: Annotated[Literal["error", "null"], "error"]

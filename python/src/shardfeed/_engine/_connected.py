@@ -116,11 +116,17 @@ class Connected:
         """
         share = self._share()
         self._spec = _now.agreed(self._spec, opening(self._agree), share.job_rank, share.job_world_size)
+        return self._open_by(how)
+
+    def _open_by(self, how: str | None) -> dict[str, Any]:
+        """Opens the data set, also after the first time."""
+        share = self._share()
         store = _opening.store(how, self._spec, share.job_rank, share.job_world_size)
         pause = _opening.pause(self._spec)
         if store is None:
             time.sleep(pause)
-            return self._control().opened
+            with self._lock:
+                return self._control().opened
         from ..torch._ranks._opening import Opening
 
         first = Opening(store, self._agree, share.job_rank, share.job_world_size, Engine(self._job), self._timeout, pause)

@@ -17,6 +17,7 @@ from .._args._types import Address, T
 from .._columns._layout import Layout
 from .._engine import _launcher
 from .._engine._connection import Connection
+from .._engine._opening import EACH
 from .._engine._process import Engine
 from .._engine._replicas import Share
 from .._iterator import BatchIterator, Place
@@ -216,10 +217,23 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         with self._lock:
             return str(self._control().welcome["id"])
 
-    def _open(self, how: str | None) -> dict[str, Any]:
-        opened = super()._open(how)
+    def _open_by(self, how: str | None) -> dict[str, Any]:
+        opened = super()._open_by(how)
         self._told = self._engine_id()
         return opened
+
+    def _reopen(self, opening: str | None = EACH, **changes: str) -> None:
+        super()._reopen(opening, **changes)
+        if self._seats.figures is not None:
+            self._seats = _seats.Seats()  # of lanes that are no longer
+
+    def _refresh(self) -> None:
+        if self._spec["refresh"] and _torch_worker.current() is not None:
+            raise OptionError(
+                "refresh='epoch' does not go with torch's own workers, which cannot agree on the snapshot of an epoch: use "
+                "shardfeed.torch.DataLoader, also with num_workers"
+            )
+        super()._refresh()
 
     def set_epoch(self, epoch: int) -> None:
         super().set_epoch(epoch)
