@@ -86,6 +86,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		}
 		return nil, errors.Join(err, m.Close())
 	}
+	c.transforms.KeepIn(m)
 	d := &Dataset{common: c, options: o, notes: newLaneNotes(o.LaneDir)}
 	s, err := newSource(ctx, c, "", addresses, m, o)
 	if err != nil {

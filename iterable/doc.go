@@ -72,7 +72,8 @@
 // (internal/ahead/layer.go); else its rows are copied as decoded ones are. A load whose image turns
 // out to be damaged is fetched again without it. Images stay mapped from epoch to epoch in half of
 // the memory that is left, as long as no other stream needs it. A keeper writes to the tier beside
-// the stream, and never delays a load: see package internal/keep.
+// the stream, and never delays a load: see package internal/keep. Tokens are kept in place of their
+// texts, under a name that contains the tokenizer and its options, and loads copy them.
 //
 // # Rows by number
 //

@@ -70,6 +70,7 @@ func (d *mixture) open(ctx context.Context, all []*rowgroup.Reader, parts []rowg
 	if d.transforms, err = transform.Bind(all[0].Schema(), o.changes().Within(d.memory)); err != nil {
 		return err
 	}
+	d.transforms.KeepIn(all...)
 	for i, m := range all {
 		of := o.Sources[i].options(o)
 		of.Inventory, of.listed = o.Inventory.Of(i), o.Manifest.Of(i)

@@ -56,6 +56,7 @@ type unit struct {
 	at     int64      // byte of the shard of the current page, or -1
 	path   string     // of the current column
 	layout Layout
+	width  int // columns of the blocks
 	blocks []*Block
 	kept   []uint32 // Layout.Order in the blocks' memory
 
@@ -189,7 +190,7 @@ func (d *Decoder) checkRows() error {
 // decode fills d.blocks.
 func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	defer caught(&err)
-	d.raw, d.rows, d.chunks, d.layout = r, r.Rows, r.chunks, l
+	d.raw, d.rows, d.chunks, d.layout, d.width = r, r.Rows, r.chunks, l, r.width()
 	if err := d.checkRows(); err != nil {
 		return err
 	}
@@ -211,6 +212,12 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 		if used := r.chunks[:len(r.chunks)-len(d.chunks)]; len(used) > 0 {
 			last := used[len(used)-1]
 			r.forget(last.pagesOff + last.pagesLen)
+		}
+	}
+	for i := len(r.columns); i < d.width; i++ {
+		d.chooseArenas(inPlace, false)
+		if err := d.decodeTier(i, inPlace, false); err != nil {
+			return err
 		}
 	}
 	block.EndStacks(d.blocks, d.page.take)
@@ -250,7 +257,8 @@ func (d *Decoder) decodeColumn(i int, n *schema.Node, inPlace bool) (err error) 
 	case toPacked:
 		return d.packed.decode(d, i, n)
 	case fromTier:
-		return d.decodeTier(i, n, inPlace, dropped)
+		d.chunks = d.chunks[len(schema.LeavesOf([]*schema.Node{n})):]
+		return d.decodeTier(i, inPlace, dropped)
 	case fromRules:
 		v = d.takeHeld(i, n)
 	case fromPages:

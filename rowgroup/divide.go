@@ -3,12 +3,8 @@ package rowgroup
 import (
 	"errors"
 	"fmt"
-	"math/bits"
-	"slices"
 
-	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 )
 
@@ -41,7 +37,7 @@ func (d *Decoder) divide() error {
 	}
 	d.keep = d.newArena()
 	from := block.Origin{URI: d.raw.uri, RowGroup: d.raw.Rows.RowGroup, First: d.rows.Lo, InOrder: l.Order == nil}
-	d.blocks = block.NewParts(from, counts, len(d.raw.columns), d.keep, d.newArena)
+	d.blocks = block.NewParts(from, counts, d.width, d.keep, d.newArena)
 	return nil
 }
 
@@ -84,7 +80,7 @@ func (d *Decoder) layOut(col int, v *block.Vector) error {
 	order, from := d.layout.Order, 0
 	few := d.few()
 	whole := len(d.blocks) == 1 && !d.raw.reachesOut()
-	if !few && (!movable(v) || whole && isLong(v)) {
+	if !few && (!v.Movable() || whole && v.IsLong()) {
 		d.keep.Adopt(d.loose)
 		for _, b := range d.blocks {
 			piece := *v
@@ -99,20 +95,20 @@ func (d *Decoder) layOut(col int, v *block.Vector) error {
 	if order == nil {
 		order = d.fileOrder()
 	}
-	c := cutter{temp: d.loose, few: few, blocks: len(d.blocks)}
+	c := block.Cutter{Temp: d.loose, Budget: textBudget, Few: few, Blocks: len(d.blocks)}
 	for _, b := range d.blocks {
-		c.arena = block.Memory(b)
-		piece, err := c.piece(v, v.Skip, order[from:from+b.Rows()])
+		c.Arena = block.Memory(b)
+		piece, err := c.Piece(v, v.Skip, order[from:from+b.Rows()])
 		if err != nil {
 			return err
 		}
 		block.Columns(b)[col] = piece
 		from += b.Rows()
 	}
-	if c.text {
+	if c.Text {
 		d.keep.Adopt(d.loose)
 	}
-	if c.dict {
+	if c.Dict {
 		d.keep.Adopt(d.dicts)
 	}
 	d.loose.Free()
@@ -120,74 +116,21 @@ func (d *Decoder) layOut(col int, v *block.Vector) error {
 	return nil
 }
 
-// movable reports whether a column's rows can be reordered: not if lists own runs of items by their
-// place, nor if rows share values in the text, which copies would multiply.
-func movable(v *block.Vector) bool {
-	switch v.Field.Kind {
-	case column.Map:
-		return false
-	case column.List:
-		return v.Offsets == nil && (v.Data != nil || v.Views != nil || v.Stride == 0)
-	case column.Binary:
-		return v.Views == nil || v.ChunkShift != 0 || viewedBytes(v.Views) <= len(v.Base[0])
+// rowsKept marks the rows of the order, if it leaves some out.
+func (d *Decoder) rowsKept() []uint64 {
+	rows, order := int(d.rows.Hi-d.rows.Lo), d.layout.Order
+	if order == nil || len(order) == rows {
+		return nil
 	}
-	return !slices.ContainsFunc(v.Children, func(c *block.Vector) bool { return !movable(c) })
+	kept := mem.As[uint64](d.chosen.take(8 * ((rows + 63) / 64)))
+	clear(kept)
+	for _, r := range order {
+		kept[r/64] |= 1 << (r % 64)
+	}
+	return kept
 }
 
-// viewedBytes adds up the bytes of values.
-func viewedBytes(views []uint64) (n int) {
-	for _, view := range views {
-		n += int(uint32(view))
-	}
-	return n
-}
-
-// isLong reports whether values are so long that to copy them costs more than to read them one here
-// and one there.
-func isLong(v *block.Vector) bool {
-	const most = 64 // bytes, a cache line
-	size := len(v.Data)
-	if v.Views != nil {
-		size = len(v.Base[0])
-	}
-	return size > most*v.Len
-}
-
-func takeValid(p *block.Vector, v *block.Vector, skip int, order []uint32, arena *mem.Arena) {
-	switch {
-	case v.Nulls == 0:
-		return
-	case v.Valid == nil:
-		p.Nulls = len(order)
-		return
-	}
-	p.Valid = mem.As[uint64](arena.Alloc(8 * parquet.BitmapWords(len(order))))
-	permuteBits(p.Valid, v.Valid, skip, order)
-	p.Nulls = len(order)
-	for i := 0; i < len(order); i += 64 {
-		p.Nulls -= bits.OnesCount64(p.Valid[i>>6] & parquet.LowBits(min(64, len(order)-i)))
-	}
-	if p.Nulls == 0 {
-		p.Valid = nil
-	}
-}
-
-func permuteBits(b, from []uint64, skip int, order []uint32) {
-	var word uint64
-	for i, r := range order {
-		k := uint(skip) + uint(r)
-		word |= from[k>>6] >> (k & 63) & 1 << (i & 63)
-		if i&63 == 63 {
-			b[i>>6], word = word, 0
-		}
-	}
-	if n := len(order); n&63 != 0 {
-		b[n>>6] = word
-	}
-}
-
-func pieceOf(b []byte, w, skip int, order []uint32, arena *mem.Arena) []byte {
-	out := arena.Alloc(len(order) * w)
-	block.PermuteValues(out, b, w, skip, order)
-	return out
+// few reports whether fewer than half of the unit's rows are kept.
+func (d *Decoder) few() bool {
+	return d.layout.Order != nil && int64(2*len(d.layout.Order)) < d.rows.Hi-d.rows.Lo
 }

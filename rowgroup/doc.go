@@ -25,8 +25,9 @@
 // A Tier keeps row groups decoded between epochs: a TierWriter makes an image of the columns of a
 // whole row group, Fetch borrows it in place of encoded chunks, and Decode makes blocks of copies,
 // or blocks that are in the mapping itself. Where the bytes are kept is the tier's business; what
-// they mean is in package image. [MappedImages] are lent once for all who use them. Without the
-// tier blocks hold the same values.
+// they mean is in package image. [MappedImages] are lent once for all who use them. Lists of tokens
+// are kept in place of the texts that they are made of ([Made]). Without the tier blocks hold the
+// same values.
 //
 // Shards may differ in their schemas: columns are united by name, in the order of the first shard
 // that has them; types widen where no value is lost, and the types that options

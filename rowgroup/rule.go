@@ -17,12 +17,17 @@ type RuleColumn struct {
 	// Lengths reads only lengths and nulls of a list or a map, as filters need. It has no effect on
 	// other columns. Of a struct only nulls are ever read.
 	Lengths bool
+
+	// Counted columns are needed only where FetchRule reads them: DecodeRule of a Raw of Fetch may
+	// find no values in them.
+	Counted bool
 }
 
 // A ruleColumn is a RuleColumn under the schema of the data set.
 type ruleColumn struct {
 	found     bool
 	lengths   bool
+	counted   bool
 	depth     int                     // structs around it
 	tree      *schema.Projected       // the column at the top, pruned to the path; nil for a partition
 	partition *schema.PartitionColumn // nil for a column of the files
@@ -35,7 +40,9 @@ type boundRule struct {
 	node   *schema.Node // the column at the top; of a partition, the shard's node
 	shared int          // position of the delivered column that has the same leaves and serves both, else -1
 	whole  bool         // of a list or map: its items too
-	leaf   *schema.Node // of a list or map at the top: the leaf that shows its lengths, if that is all that is wanted
+
+	counted bool         // see RuleColumn.Counted
+	leaf    *schema.Node // of a list or map at the top: the leaf that shows its lengths, if that is all that is wanted
 
 	// Positions of the chunks of its leaves, among the chunks of Fetch and of FetchRule.
 	chunks, alone []int
@@ -62,7 +69,7 @@ func (b ruleBinding) bind(m *Manifest) error {
 	m.rules = make([]ruleColumn, len(b.columns))
 	for i, c := range b.columns {
 		r := &m.rules[i]
-		r.lengths = c.Lengths
+		r.lengths, r.counted = c.Lengths, c.Counted
 		if k := slices.IndexFunc(b.partitions, func(p schema.PartitionColumn) bool { return p.Field.Name == c.Path }); k >= 0 {
 			r.found, r.partition = true, &b.partitions[k]
 			continue
@@ -97,6 +104,7 @@ func (s *boundSchema) bindRules(rules []ruleColumn, file []*schema.Node) error {
 	for i := range rules {
 		r, b := &rules[i], &s.rules[i]
 		b.found, b.depth, b.shared, b.whole = r.found, r.depth, -1, !r.lengths
+		b.counted = r.counted
 		if r.tree == nil {
 			continue
 		}

@@ -90,6 +90,10 @@ func (d *Decoder) decodeRules(r *Raw) (err error) {
 		if !b.found {
 			return fmt.Errorf("rule column %d is none of the data's", i)
 		}
+		if b.counted && r.tier != nil && r.tier.made {
+			h.columns = append(h.columns, nullColumn(b.node.Field, int(d.rows.Hi-d.rows.Lo)))
+			continue
+		}
 		v, err := d.ruleVector(b)
 		if err != nil {
 			return err

@@ -15,7 +15,7 @@ func (m *Reader) tierOf(s int) *image.Shard {
 		if err != nil || m.shards[s].VersionHere() == "" {
 			return nil
 		}
-		form := imageForm(m.columnsOf(s), m.rulesOf(s), m.replace)
+		form := imageForm(m.columnsOf(s), m.rulesOf(s), m.made, m.replace)
 		return m.tier.Open(m.shards[s], s, hex.EncodeToString(form[:]), m.tierPlaces(s, &r))
 	})
 }
@@ -31,6 +31,9 @@ func (m *Reader) tierPlaces(s int, r *footer.Record) []int64 {
 		for _, n := range leaves {
 			k := r.Chunk(n.Leaf.Index, g)
 			room = mem.Add(room, 16*max(0, r.Values.At(k))+2*max(0, r.Uncompressed.At(k))+image.Alignment)
+			if m.made != nil {
+				room = mem.Add(room, int64(len(m.made.Lists))*(16*max(0, r.Values.At(k))+4*max(0, r.Uncompressed.At(k))+image.Alignment))
+			}
 		}
 		places[g+1] = mem.Add(places[g], (room+image.Alignment-1)/image.Alignment*image.Alignment)
 	}

@@ -26,12 +26,13 @@ type tierUnit struct {
 	image *image.Image
 	lease *image.Lease
 	rows  Rows
+	made  bool // it has the lists of Reader.made
 
 	encoded []rawChunk // all chunks of the unit, for when the image turns out to be damaged
 }
 
 // imageForm is a name of columns and of all that decides what they decode to, besides the shard.
-func imageForm(columns []*schema.Node, rules []boundRule, replace bool) (form [8]byte) {
+func imageForm(columns []*schema.Node, rules []boundRule, made *Made, replace bool) (form [8]byte) {
 	h := fnv.New64a()
 	var describe func(n *schema.Node)
 	describe = func(n *schema.Node) {
@@ -50,7 +51,8 @@ func imageForm(columns []*schema.Node, rules []boundRule, replace bool) (form [8
 			}
 		}
 	}
-	fmt.Fprintln(h, keepable(columns, rules))
+	fmt.Fprintln(h, keepable(columns, rules, made))
+	fmt.Fprint(h, made.form())
 	for _, n := range columns {
 		describe(n)
 	}
@@ -59,15 +61,16 @@ func imageForm(columns []*schema.Node, rules []boundRule, replace bool) (form [8
 }
 
 // keepable are the positions of the columns that have values in the file and that no rule reads:
-// rules want the codes and the levels of the file.
-func keepable(columns []*schema.Node, rules []boundRule) (all []int) {
+// rules want the codes and the levels of the file. The place of the first list that is made means
+// all lists.
+func keepable(columns []*schema.Node, rules []boundRule, made *Made) (all []int) {
 	ruled := map[int]bool{} // chunks
 	for _, b := range rules {
 		for _, k := range b.chunks {
-			ruled[k] = true
+			ruled[k] = ruled[k] || !b.counted
 		}
 	}
-	chunk := 0
+	chunk, lists := 0, made != nil
 	for i, n := range columns {
 		ok := n.Leaf == nil || isPlainLeaf(n)
 		leaves := len(schema.LeavesOf(columns[i : i+1]))
@@ -75,9 +78,15 @@ func keepable(columns []*schema.Node, rules []boundRule) (all []int) {
 			ok = ok && !ruled[chunk]
 			chunk++
 		}
-		if ok && leaves > 0 {
+		if ok = ok && leaves > 0; !ok && made.from(i) {
+			lists = false
+		}
+		if ok && !made.drops(i) {
 			all = append(all, i)
 		}
+	}
+	if lists {
+		all = append(all, made.at())
 	}
 	return all
 }
@@ -102,10 +111,11 @@ func (m *Reader) takeTier(ctx context.Context, raw *Raw) {
 	}
 	raw.tier = &tierUnit{shard: t, group: u.RowGroup, image: i, lease: lease, rows: u, encoded: slices.Clone(raw.chunks)}
 	has := i.Columns()
+	raw.tier.made = has[m.made.at()]
 	chunk := 0
 	for c := range raw.columns {
 		for range schema.LeavesOf(raw.columns[c : c+1]) {
-			if has[c] {
+			if has[c] || raw.tier.made && m.made.drops(c) {
 				raw.chunks[chunk].leaveToTier(rows)
 			}
 			chunk++
@@ -119,9 +129,10 @@ func (c *rawChunk) leaveToTier(rows int64) {
 	c.dictLen, c.pagesLen, c.firstRow, c.lastRow = 0, 0, 0, rows
 }
 
-// TierStays reports whether a block of the unit may be in its row group's image.
+// TierStays reports whether a block of the unit may be in its row group's image. A block with lists
+// that were made is a copy: their items may have to become longer.
 func (r *Raw) TierStays() bool {
-	return r.tier != nil && (r.tier.lease == nil || r.tier.lease.MayStay())
+	return r.tier != nil && !r.tier.made && (r.tier.lease == nil || r.tier.lease.MayStay())
 }
 
 // TierBytes is how many bytes of its row group's image the unit has.
@@ -136,17 +147,31 @@ func (t *tierUnit) bytes() int64 {
 	return mem.MulDiv(t.image.Bytes, t.rows.Hi-t.rows.Lo, max(1, t.image.Rows))
 }
 
-// vectors are the columns of the unit that are in a lease of the image.
-func (t *tierUnit) vectors(lease shard.Lease, columns []*schema.Node) (all []*block.Vector, err error) {
-	fields := make([]*column.Field, len(columns))
-	for i, n := range columns {
-		fields[i] = n.Field
-	}
-	all, err = t.image.Vectors(lease.Bytes(), fields, t.rows.Lo, t.rows.Hi)
+// vectors are the columns of the unit that are in a lease of the image. Columns that nothing needs
+// beside lists that it has are null.
+func (t *tierUnit) vectors(lease shard.Lease, r *Raw) (all []*block.Vector, err error) {
+	made := r.reader.made
+	all, err = t.image.Vectors(lease.Bytes(), made.fields(r.columns), t.rows.Lo, t.rows.Hi)
 	if err != nil {
 		return nil, t.failed(err)
 	}
+	if !t.made {
+		return all, nil
+	}
+	for _, col := range made.Drop {
+		if all[col] == nil {
+			all[col] = block.NewNull(&column.Field{Kind: column.Null}, int(t.rows.Hi-t.rows.Lo))
+		}
+	}
 	return all, nil
+}
+
+// width is the number of columns of the unit's blocks when they are decoded.
+func (r *Raw) width() int {
+	if r.tier != nil && r.tier.made {
+		return r.reader.made.width(len(r.columns))
+	}
+	return len(r.columns)
 }
 
 func (t *tierUnit) failed(err error) error {
@@ -162,7 +187,7 @@ func (d *Decoder) beginTier() error {
 		return nil
 	}
 	if d.inImage = d.layout.InImage && len(d.blocks) == 1 && d.layout.Order == nil && d.layout.Stacks == nil; !d.inImage {
-		all, err := t.vectors(t.lease, d.raw.columns)
+		all, err := t.vectors(t.lease, d.raw)
 		d.tierCols = all
 		return err
 	}
@@ -174,7 +199,7 @@ func (d *Decoder) beginTier() error {
 		}
 	}
 	lease.Counted()
-	cols, err := t.vectors(lease, d.raw.columns)
+	cols, err := t.vectors(lease, d.raw)
 	d.tierCols = cols
 	records, record := []byte(nil), 0
 	if err == nil && t.rows.Lo < t.rows.Hi {
@@ -186,9 +211,8 @@ func (d *Decoder) beginTier() error {
 }
 
 // decodeTier gives the blocks a column of the image.
-func (d *Decoder) decodeTier(i int, n *schema.Node, inPlace, dropped bool) (err error) {
+func (d *Decoder) decodeTier(i int, inPlace, dropped bool) (err error) {
 	v := d.tierCols[i]
-	d.chunks = d.chunks[len(schema.LeavesOf([]*schema.Node{n})):]
 	if d.inImage {
 		block.Columns(d.blocks[0])[i] = v
 		return nil
@@ -198,7 +222,12 @@ func (d *Decoder) decodeTier(i int, n *schema.Node, inPlace, dropped bool) (err 
 		if d.few() && v.Slots != nil && d.layout.Stacks == nil && v.Field.Kind == column.Fixed {
 			return d.layOutFew(i, v)
 		}
-		v := v.Apart(nil, d.loose)
+		v, widened := d.raw.reader.made.delivered(i, v.Apart(nil, d.loose), d.arena)
+		if widened && inPlace {
+			block.Columns(d.blocks[0])[i] = v
+			d.loose.Free()
+			return nil
+		}
 		if err := d.stack(i, v); err != nil || dropped {
 			d.loose.Free()
 			return err
@@ -235,7 +264,7 @@ func (d *Decoder) layOutTier(i int, v *block.Vector, inPlace bool) error {
 		block.Columns(d.blocks[0])[i] = v.Copied(d.arena, d.dict)
 		d.loose.Free()
 		return nil
-	case !d.few() && (!movable(v) || whole && isLong(v)):
+	case !d.few() && (!v.Movable() || whole && v.IsLong()):
 		return d.layOut(i, v.Copied(d.loose, d.dict))
 	}
 	if v.Dict != nil { // the blocks' codes point into it
@@ -252,9 +281,9 @@ func (d *Decoder) tierSpreader(v *block.Vector) *spreader {
 	size := 0
 	switch {
 	case v.Field.Kind == column.Binary && v.Views != nil, v.Field.Kind == column.List && v.Views != nil:
-		size = viewedBytes(v.Views)
+		size = block.ViewedBytes(v.Views)
 	case v.Field.Kind == column.Binary && v.Codes != nil && 5*v.Dict.Len >= 4*v.Len:
-		size = viewedBytes(v.Dict.Views)
+		size = block.ViewedBytes(v.Dict.Views)
 	case v.Field.Kind == column.List && v.Data != nil:
 		size = len(v.Data)
 	default:

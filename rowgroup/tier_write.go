@@ -84,7 +84,7 @@ func (m *Reader) imageOf(g int, get func(t *image.Shard, group int, rows int64) 
 // Keepable are the positions of the columns that can be kept decoded of a row group.
 func (m *Reader) Keepable(g int) []int {
 	s := int(m.groups[g].Shard)
-	return keepable(m.columnsOf(s), m.rulesOf(s))
+	return keepable(m.columnsOf(s), m.rulesOf(s), m.made)
 }
 
 // Keep decodes columns of a row group, unless an image of it is kept already, and hands the image
@@ -96,11 +96,10 @@ func (w *TierWriter) Keep(ctx context.Context, g int, cols []int) (kept Image, e
 	}
 	t, can := m.tierOf(int(group.Shard)), m.Keepable(g)
 	cols = slices.DeleteFunc(slices.Clone(cols), func(c int) bool { return !slices.Contains(can, c) })
-	slices.Sort(cols)
 	if t == nil || group.Rows == 0 || len(cols) == 0 {
 		return kept, ErrNotKept
 	}
-	raw, err := m.fetchColumns(ctx, g, cols)
+	raw, err := m.fetchColumns(ctx, g, m.made.reads(cols))
 	if err != nil {
 		return kept, err
 	}
@@ -131,10 +130,13 @@ func (w *TierWriter) paint(ctx context.Context, p *image.Painter, decode time.Du
 	return p.Paint(ctx, w.window, decode)
 }
 
-// decodeAll decodes columns of a unit and adds them to an image.
+// decodeAll decodes columns of a unit, makes the lists, and adds the columns that are kept to an
+// image.
 func (w *TierWriter) decodeAll(ctx context.Context, raw *Raw, cols []int, p *image.Painter, kept *Image) (err error) {
 	defer caught(&err)
-	for i, c := range cols {
+	made := w.reader.made
+	from, spent := make([]*block.Vector, len(w.reader.schema.Fields)), time.Duration(0)
+	for i, c := range made.reads(cols) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -142,14 +144,43 @@ func (w *TierWriter) decodeAll(ctx context.Context, raw *Raw, cols []int, p *ima
 		if err != nil {
 			return err
 		}
+		if made.from(c) {
+			from[c], spent = v, spent+took
+		}
+		if made.drops(c) || !slices.Contains(cols, c) {
+			continue
+		}
 		before := p.Bytes()
 		if err := p.Add(c, v); err != nil {
 			return err
 		}
-		kept.Decode += took
-		kept.Columns = append(kept.Columns, ImageColumn{Column: c, Bytes: p.Bytes() - before, Decode: took})
+		kept.add(ImageColumn{Column: c, Bytes: p.Bytes() - before, Decode: took})
 	}
+	if !slices.Contains(cols, made.at()) {
+		return nil
+	}
+	return w.addLists(p, from, spent, kept)
+}
+
+// addLists makes lists of decoded columns, which took some time, and adds them to an image.
+func (w *TierWriter) addLists(p *image.Painter, from []*block.Vector, decode time.Duration, kept *Image) error {
+	made, began, before := w.reader.made, time.Now(), p.Bytes()
+	lists, err := made.listsOf(w.decoder, from)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotKept, err)
+	}
+	for i, v := range lists {
+		if err := p.Add(made.Lists[i].At, v); err != nil {
+			return err
+		}
+	}
+	kept.add(ImageColumn{Column: made.at(), Bytes: p.Bytes() - before, Decode: decode + time.Since(began)})
 	return nil
+}
+
+func (i *Image) add(c ImageColumn) {
+	i.Decode += c.Decode
+	i.Columns = append(i.Columns, c)
 }
 
 // fetchColumns lends columns of a whole row group. It reads nothing from a server.
@@ -175,6 +206,7 @@ func (m *Reader) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, err
 func (m *Reader) TierMemory(g int) int64 {
 	narrow, wide := m.DecodedBytes(g)
 	size := mem.Add(mem.Add(narrow, wide), m.Scratch(g).Of(m.groups[g].Rows, m.groups[g].Rows, false))
+	size = mem.Add(size, m.made.memory(m.Manifest, g))
 	return mem.Add(mem.Add(size, m.groups[g].Compressed), image.WindowBytes)
 }
 

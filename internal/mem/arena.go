@@ -87,6 +87,9 @@ func (a *Arena) Leave() {
 	a.meter = nil
 }
 
+// Metered reports whether a meter counts the arena's memory.
+func (a *Arena) Metered() bool { return a.meter != nil }
+
 // get returns a buffer of the pool, which the meter has allowed.
 func (a *Arena) get(n int) []byte {
 	a.meter.ask(ClassBytes(int64(n)))

@@ -59,7 +59,7 @@ func (a *gains) ofLocked(m *rowgroup.Reader) []gain {
 		a.columnsOf = map[*rowgroup.Reader][]gain{}
 	}
 	if a.columnsOf[m] == nil {
-		a.columnsOf[m] = make([]gain, len(m.Schema().Fields))
+		a.columnsOf[m] = make([]gain, m.KeepColumns())
 	}
 	return a.columnsOf[m]
 }

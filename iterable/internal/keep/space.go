@@ -33,9 +33,8 @@ func (k *Keeping) Space(manifests []*rowgroup.Reader, limit int64) (s Space, ok 
 			if group.Rows == 0 || len(m.Keepable(g)) == 0 {
 				continue
 			}
-			narrow, wide := m.DecodedBytes(g)
 			s.Groups++
-			s.Bytes += narrow + wide
+			s.Bytes += m.KeepBytes(g)
 			rows += group.Rows
 			if i, ok := m.HasImage(g); ok {
 				s.HeldGroups++

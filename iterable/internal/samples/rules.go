@@ -84,8 +84,18 @@ func (c *Columns) add(path string, lengths bool) int {
 		c.at[path] = i
 		c.List = append(c.List, rowgroup.RuleColumn{Path: path, Lengths: lengths})
 	}
-	c.List[i].Lengths = c.List[i].Lengths && lengths
+	c.List[i].Lengths, c.List[i].Counted = c.List[i].Lengths && lengths, false
 	return i
+}
+
+// addMeasured adds the columns by which rows are measured. Texts are read only to count: a load
+// measures the tokens that it makes of them.
+func (c *Columns) addMeasured(paths []string, lengths, texts bool) {
+	for _, path := range paths {
+		_, others := c.at[path]
+		i := c.add(path, lengths)
+		c.List[i].Counted = texts && !others
+	}
 }
 
 // Columns returns the columns that the rule reads.
@@ -103,14 +113,10 @@ func (o Options) Columns() Columns {
 		c.add(o.Weight, false)
 	}
 	if p := o.Pack; p != nil && len(p.Columns) > 0 {
-		for _, path := range o.measured() {
-			c.add(path, p.Length == "")
-		}
+		c.addMeasured(o.measured(), p.Length == "", p.Length == "" && o.texts(p.Names()[0]) != nil)
 	}
 	if o.Bucket != nil && len(o.Bucket.Columns) > 0 {
-		for _, path := range o.measured() {
-			c.add(path, true)
-		}
+		c.addMeasured(o.measured(), true, o.texts(o.Bucket.Name()) != nil)
 	}
 	return c
 }
@@ -127,12 +133,18 @@ func (o Options) measured() []string {
 	default:
 		name = o.Pack.Names()[0]
 	}
-	if o.Texts != nil {
-		if texts := o.Texts(name); texts != nil {
-			return texts
-		}
+	if texts := o.texts(name); texts != nil {
+		return texts
 	}
 	return []string{name}
+}
+
+// texts returns the columns that a column of tokens is made of, or nil.
+func (o Options) texts(name string) []string {
+	if o.Texts == nil {
+		return nil
+	}
+	return o.Texts(name)
 }
 
 // Bind makes the rule of the options for a manifest whose columns are delivered as transforms change

@@ -6,6 +6,8 @@
 //	Tokenizer  a step: lists of the tokens of texts, of one column or joined of several, and labels
 //	Encoders   the encoders of a tokenizer, which goroutines borrow to make or to count tokens
 //
+// Tokens that a tier keeps (KeepIn) are not made again: a block that has them stays as it is.
+//
 // Columns are immutable, and goroutines share them. Numbers take the memory of the blocks' arenas,
 // and tokens ask the decoder's meter before. Encoders keep at most one encoder for each processor.
 // The package starts no goroutine.

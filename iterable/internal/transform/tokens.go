@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -176,10 +177,13 @@ func (c *Columns) addTokens(o Options) error {
 			}
 		}
 		l.From = e.From
+		c.kept.From, c.kept.Drop = append(c.kept.From, l.From...), append(c.kept.Drop, l.Drop...)
 		for _, made := range t.Columns(name) {
 			c.addList(&l, made, nullable)
 			c.encoders[made] = e
+			c.kept.Short = append(c.kept.Short, made == name && t.MaxID() <= math.MaxUint16)
 		}
+		c.kept.Lists = append(c.kept.Lists, l.To...)
 		c.tokens = append(c.tokens, e)
 		c.Steps = append(c.Steps, Step{Column: name, Apply: func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (Made, error) {
 			own := l
@@ -187,7 +191,28 @@ func (c *Columns) addTokens(o Options) error {
 			return e.list(d, own, blocks)
 		}})
 	}
+	c.kept.Form = fmt.Sprint(c.Lines(), o.Repair)
 	return c.checkNames()
+}
+
+// KeepIn makes the tiers of readers keep the tokens, in place of the texts that nothing else needs.
+func (c *Columns) KeepIn(all ...*rowgroup.Reader) {
+	if len(c.tokens) == 0 {
+		return
+	}
+	kept := c.kept
+	_, kept.Scratch = c.Memory()
+	kept.Make = func(d *rowgroup.Decoder, blocks []*rowgroup.Block) error {
+		for _, s := range c.Steps[len(c.Steps)-len(c.tokens):] {
+			if _, err := s.Apply(d, blocks, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, m := range all {
+		m.KeepMade(kept)
+	}
 }
 
 // addList adds a column of lists to the schema, and to what a listing makes.

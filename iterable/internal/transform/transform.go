@@ -19,6 +19,7 @@ type Columns struct {
 	encoders map[string]*Encoders // by the columns that they make
 	tokens   []*Encoders
 	texts    []int // see Tokenized
+	kept     rowgroup.Made
 }
 
 // Made counts what steps made.

@@ -7,6 +7,7 @@
 //	Caster    the kernels that change values: numbers, halves, decimals, times, hashes of text
 //	Stacks    matrices that blocks have in place of columns; a Stacker fills them as columns decode
 //	Listing   makes flat lists of texts, in the form spread
+//	Cutter    copies some rows of a vector, in an order
 //	Guard     runs a gather from blocks in mapped files, and replaces blocks whose file is gone
 //
 // A vector has one of these forms. Those not named are nil or 0; Field, Len, Nulls and Valid are

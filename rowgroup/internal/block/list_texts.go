@@ -3,6 +3,7 @@ package block
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -28,15 +29,25 @@ type ListedColumn struct {
 	Field *column.Field
 }
 
-// List makes lists in the blocks of one unit. They take memory of the arenas that newArena returns,
-// which leave their meter. Only the goroutine that decoded the blocks may call List, before it
-// hands them on.
+// made reports whether a block has all lists.
+func (l *Listing) made(b *Block) bool {
+	return !slices.ContainsFunc(l.To, func(to ListedColumn) bool {
+		return to.At >= len(b.cols) || b.cols[to.At] == nil || b.cols[to.At].Field != to.Field
+	})
+}
+
+// List makes lists in the blocks of one unit, except in those that have them already. They take memory
+// of the arenas that newArena returns, which leave their meter as the blocks have. Only the
+// goroutine that decoded the blocks may call List, before it hands them on.
 func List(l Listing, blocks []*Block, newArena func() *mem.Arena) error {
 	w := listWriter{
 		Listing: &l, newArena: newArena,
 		items: make([][]int32, len(l.To)), values: make([][]byte, len(l.From)), views: make([][]uint64, len(l.To)), entries: make([][]uint64, len(l.To)),
 	}
 	for _, b := range blocks {
+		if l.made(b) {
+			continue
+		}
 		if err := w.block(b); err != nil {
 			return err
 		}
@@ -90,7 +101,9 @@ func (w *listWriter) block(b *Block) error {
 		chunks = &w.shared
 	}
 	defer func() {
-		chunks.arena.Leave()
+		if !home.Metered() {
+			chunks.arena.Leave()
+		}
 		home.Adopt(chunks.arena)
 	}()
 	valid, nulls := present(from, b.rows, chunks.arena)

@@ -214,7 +214,7 @@ func (i *Image) Vectors(b []byte, fields []*column.Field, from, to int64) ([]*bl
 	all := make([]*block.Vector, len(fields))
 	for len(r.nodes) > 0 {
 		c := r.nodes[0].column
-		if int64(c) >= int64(len(fields)) {
+		if int64(c) >= int64(len(fields)) || fields[c] == nil {
 			return nil, errNotImage
 		}
 		v, err := r.next(fields[c], true)
