@@ -176,18 +176,18 @@ func (o Options) sourceNames() (names []string) {
 	return names
 }
 
-// validateApart refuses what is of one data set, or belongs into each source.
+// validateApart refuses options of one data set, or of each source.
 func (o Options) validateApart(p *option.List) {
 	for _, c := range []struct {
 		field string
 		given bool
 		text  string
 	}{
-		{"Filters", o.Filters != "", "belongs into each of {Sources}"},
-		{"Parts", len(o.Split.Parts) > 0, "belongs into each of {Sources}"},
-		{"Subsample", o.Split.Subsample != 0, "belongs into each of {Sources}"},
-		{"Rows", o.Rows != nil, "belongs into each of {Sources}"},
-		{"Snapshot", o.Snapshot != "", "belongs into each of {Sources}"},
+		{"Filters", o.Filters != "", "is an option of each of {Sources}"},
+		{"Parts", len(o.Split.Parts) > 0, "is an option of each of {Sources}"},
+		{"Subsample", o.Split.Subsample != 0, "is an option of each of {Sources}"},
+		{"Rows", o.Rows != nil, "is an option of each of {Sources}"},
+		{"Snapshot", o.Snapshot != "", "is an option of each of {Sources}"},
 		{"Weight", o.Weight != "", "says how often a row comes: give it as row_weight of each of {Sources}"},
 	} {
 		if c.given {

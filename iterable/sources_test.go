@@ -56,7 +56,7 @@ func TestSourcesValidate(t *testing.T) {
 		{"no weight above 0 later", Options{Order: Order{Shuffle: true}, Sources: []Source{a}, Mixing: Mixing{EpochSize: 9, Curriculum: append(weights(5, "a", 0), weights(7, "a", 1)...)}}, []string{"curriculum[0] must leave one source a weight above 0"}},
 		{"what is of each source", Options{
 			Order: Order{Shuffle: true}, Sources: []Source{a}, Choice: Choice{Filters: "x > 1", Split: rule.Split{Subsample: 0.5}}, Weight: "w",
-		}, []string{"filters belongs into each of sources", "subsample belongs", "weight says how often a row comes: give it as row_weight"}},
+		}, []string{"filters is an option of each of sources", "subsample is an option of each", "weight says how often a row comes: give it as row_weight"}},
 		{"without sources", Options{Mixing: Mixing{Stop: "all", EpochSize: 5, Curriculum: weights(5, "a", 1)}}, []string{
 			"stop is of several sources", "epoch_size is of several sources", "curriculum is of several sources",
 		}},

@@ -491,7 +491,7 @@ def test_options_that_a_state_brings(tables: Path, here: dict[str, Any], message
         ({"sources": {"web": Source("x", weight="7")}}, "weight must be a number above 0, got '7'"),
         ({"sources": {"web": Source("x", choose=0)}}, "choose must be at least 1, got 0"),
         ({"sources": {"web": Source("x", weight=1), "b": Source("y", repeat=2)}}, r'sources\["web"\] weight contradicts repeat and choose'),
-        ({"sources": {"web": Source("x")}, "filters": "id > 1"}, "filters belongs into each of sources"),
+        ({"sources": {"web": Source("x")}, "filters": "id > 1"}, "filters is an option of each of sources"),
         ({"sources": {"web": Source("x")}, "shuffle": False}, "sources need shuffle"),
         ({"sources": {"web": Source("x")}, "weight": "w"}, "give it as row_weight"),
         ({"sources": {"web": Source("x")}, "stop": "first", "epoch_size": 5}, "stop says how long an epoch is, and so does epoch_size"),

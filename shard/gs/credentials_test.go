@@ -223,7 +223,7 @@ func TestOptions(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	s := newStore(t, Options{Anonymous: true})
-	for uri, want := range map[string]string{"gs://": "no bucket", "gs:///a": "no bucket", "gs://user:secret@bucket/a": "do not belong", "gs://A/b": "cannot be"} {
+	for uri, want := range map[string]string{"gs://": "no bucket", "gs:///a": "no bucket", "gs://user:secret@bucket/a": "cannot hold credentials", "gs://A/b": "cannot be"} {
 		_, err := s.List(t.Context(), uri)
 		if !errors.Is(err, shard.ErrBadURI) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", uri, err)

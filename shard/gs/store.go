@@ -37,7 +37,7 @@ func locate(path string) (bucket.Location, error) {
 	case name == "":
 		return bucket.Location{}, fmt.Errorf("%w: it has no bucket, as gs://bucket/path has", shard.ErrBadURI)
 	case strings.Contains(name, "@"):
-		return bucket.Location{}, fmt.Errorf("%w: credentials do not belong into an address; see GOOGLE_APPLICATION_CREDENTIALS and gs.token", shard.ErrBadURI)
+		return bucket.Location{}, fmt.Errorf("%w: an address cannot hold credentials; see GOOGLE_APPLICATION_CREDENTIALS and gs.token", shard.ErrBadURI)
 	case !bucketName.MatchString(name):
 		return bucket.Location{}, fmt.Errorf("%w: %q cannot be a bucket's name", shard.ErrBadURI, name)
 	}

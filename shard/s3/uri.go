@@ -28,7 +28,7 @@ func parse(uri string) (location, error) {
 	case bucket == "":
 		return location{}, fmt.Errorf("%w: it has no bucket, as s3://bucket/path has", shard.ErrBadURI)
 	case strings.Contains(bucket, "@"):
-		return location{}, fmt.Errorf("%w: credentials do not belong into an address; give a profile, or set AWS_ACCESS_KEY_ID and "+
+		return location{}, fmt.Errorf("%w: an address cannot hold credentials; give a profile, or set AWS_ACCESS_KEY_ID and "+
 			"AWS_SECRET_ACCESS_KEY", shard.ErrBadURI)
 	case !validBucket(bucket):
 		return location{}, fmt.Errorf("%w: %q cannot be a bucket's name", shard.ErrBadURI, bucket)

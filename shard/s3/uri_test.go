@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 		{"gs://b/k", "not an s3:// address"},
 		{"s3://", "it has no bucket"},
 		{"s3:///k", "it has no bucket"},
-		{"s3://AKIA:hush@b/k", "credentials do not belong"},
+		{"s3://AKIA:hush@b/k", "cannot hold credentials"},
 		{"s3://host:9000/b/k", `"host:9000" cannot be a bucket's name`},
 		{"s3://../k", "cannot be a bucket's name"},
 		{"s3://a b/k", "cannot be a bucket's name"},

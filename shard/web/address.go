@@ -34,7 +34,7 @@ func parse(uri string) (address, error) {
 	u, err := url.Parse(a.origin)
 	switch {
 	case strings.Contains(host, "@"):
-		return address{}, fmt.Errorf("%w: credentials do not belong into an address; give the storage option %sAuthorization", shard.ErrBadURI, headerOption)
+		return address{}, fmt.Errorf("%w: an address cannot hold credentials; give the storage option %sAuthorization", shard.ErrBadURI, headerOption)
 	case err != nil || u.Hostname() == "":
 		return address{}, fmt.Errorf("%w: it has no host, as https://host/file.parquet has", shard.ErrBadURI)
 	case strings.Contains(rest, "#"):

@@ -252,7 +252,7 @@ func TestAddresses(t *testing.T) {
 	for uri, want := range map[string]string{
 		"https://":                          "no host",
 		"https:///f":                        "no host",
-		"https://user:secret@host/f":        "credentials do not belong",
+		"https://user:secret@host/f":        "cannot hold credentials",
 		"https://host/f#part":               "%23",
 		"https://host/100%/f":               "not a URL",
 		"http://127.0.0.1:1/":               "do not list",

@@ -152,8 +152,8 @@ class StreamingDataset(Connected, Generic[T]):
             the epoch and the row: random numbers made of it are the same for any world size and
             batch size.
         memory (int or str, default None): limit of this rank's stream in bytes, or with a unit
-            ("4GiB"). What does not fit is refused before the first read. None is a quarter of the
-            machine's memory, divided by the ranks on it.
+            ("4GiB"). One that is too small is an error before the first read. None is a quarter of
+            the machine's memory, divided by the ranks on it.
         cache (bool, default True): keep remote shards on the local disk.
         cache_dir (str or Path, default None): directory of the cache. None is $SHARDFEED_CACHE_DIR,
             else shardfeed in $SLURM_TMPDIR or $XDG_CACHE_HOME, else ~/.cache/shardfeed.
