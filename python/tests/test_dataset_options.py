@@ -29,6 +29,7 @@ def test_defaults():
     assert told == {
         "addresses": ["s3://b/p"],
         "snapshot": "",
+        "refresh": "",
         "sources": [],
         "partition_types": {},
         "stop": "",

@@ -86,7 +86,7 @@ def test_states_keep_the_day(table: Path, shuffle: bool) -> None:
     """A run that is resumed on another day reads on in the rows of the day when it began."""
     options = {"batch_size": 5, "columns": ["id"], "filters": WEEK, "shuffle": shuffle}
     earlier = StreamingDataset(table, **options)
-    earlier._reopen(at(10))
+    earlier._reopen(now=at(10))
     batches = iter(earlier)
     next(batches)
     state = earlier.state_dict()
@@ -108,7 +108,7 @@ def test_states_keep_the_day(table: Path, shuffle: bool) -> None:
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_cat_keeps_the_day_of_a_state(table: Path, tmp_path: Path, shuffle: bool) -> None:
     dataset = StreamingDataset(table, batch_size=5, columns=["id"], filters=WEEK, shuffle=shuffle)
-    dataset._reopen(at(10))
+    dataset._reopen(now=at(10))
     batches = iter(dataset)
     next(batches)
     state = tmp_path / "state"

@@ -40,6 +40,10 @@ const (
 	useSASL  = "hive.metastore.sasl.enabled"
 	caBundle = "hive.ca_bundle"
 	service  = "hive.metastore.kerberos.principal"
+	keytab   = "hive.keytab"
+	user     = "hive.principal"
+	ccache   = "hive.ccache"
+	krb5Conf = "hive.krb5_conf"
 )
 
 var settings = map[string]func(o *Options, value string) error{
@@ -51,11 +55,11 @@ var settings = map[string]func(o *Options, value string) error{
 		o.Kerberos, err = truth(value)
 		return err
 	},
-	service:          func(o *Options, value string) error { o.Principal = value; return nil },
-	"hive.keytab":    func(o *Options, value string) error { o.Login.Keytab = value; return nil },
-	"hive.principal": func(o *Options, value string) error { o.Login.Principal = value; return nil },
-	"hive.ccache":    func(o *Options, value string) error { o.Login.CCache = value; return nil },
-	"hive.krb5_conf": func(o *Options, value string) error { o.Login.Config = value; return nil },
+	service:  func(o *Options, value string) error { o.Principal = value; return nil },
+	keytab:   func(o *Options, value string) error { o.Login.Keytab = value; return nil },
+	user:     func(o *Options, value string) error { o.Login.Principal = value; return nil },
+	ccache:   func(o *Options, value string) error { o.Login.CCache = value; return nil },
+	krb5Conf: func(o *Options, value string) error { o.Login.Config = value; return nil },
 	caBundle: func(o *Options, value string) error {
 		o.CABundle = value
 		return nil

@@ -50,6 +50,7 @@ _WEB = """
     iceberg.uri iceberg.warehouse iceberg.prefix iceberg.credential iceberg.token iceberg.scope iceberg.oauth2-server-uri iceberg.audience
     iceberg.resource iceberg.rest.sigv4-enabled iceberg.rest.signing-region iceberg.rest.signing-name
     hive.metastore.use.SSL hive.metastore.sasl.enabled hive.metastore.client.socket.timeout hive.ca_bundle
+    hive.metastore.kerberos.principal hive.keytab hive.principal hive.ccache hive.krb5_conf
 """
 WEB = frozenset(_WEB.split())
 _HEADERS = ("http.header.", "iceberg.header.")  # and the name of a header
