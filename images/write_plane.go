@@ -28,13 +28,9 @@ func newPlane(o Options, bits int) writer {
 	case BFloat16:
 		return floats(o, bits, half.Brain)
 	case Uint16:
-		return whole16(bits)
+		return integers[uint16](bits)
 	}
-	p := &plane[uint8]{table: make([]uint8, 256)}
-	for v := range p.table {
-		p.table[v] = uint8(v)
-	}
-	return p
+	return integers[uint8](bits)
 }
 
 func floats[T uint16 | uint32](o Options, bits int, of func(float32) T) *plane[T] {
@@ -46,10 +42,10 @@ func floats[T uint16 | uint32](o Options, bits int, of func(float32) T) *plane[T
 	return p
 }
 
-func whole16(bits int) *plane[uint16] {
-	p := &plane[uint16]{table: make([]uint16, 1<<bits)}
+func integers[T uint8 | uint16](bits int) *plane[T] {
+	p := &plane[T]{table: make([]T, 1<<bits)}
 	for v := range p.table {
-		p.table[v] = uint16(v)
+		p.table[v] = T(v)
 	}
 	return p
 }
