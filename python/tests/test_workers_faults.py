@@ -358,8 +358,10 @@ def test_a_function_of_a_notebook(shards, job):
 def test_a_script_without_a_guard(shards, job, tmp_path):
     ran = python(
         """
-        import sys
+        import multiprocessing, sys, time
         from shardfeed.torch import DataLoader
+        if multiprocessing.current_process().name.endswith("-1"):
+            time.sleep(1)  # fails after the other worker
         def mine(batch):
             return batch
         for batch in DataLoader(sys.argv[1], batch_size=100, cache=False, num_workers=2, collate_fn=mine):
@@ -368,7 +370,8 @@ def test_a_script_without_a_guard(shards, job, tmp_path):
         shards,
         name=str(tmp_path / "train.py"),
     )
-    assert ran.returncode == 1 and 'if __name__ == "__main__":' in ran.stderr.splitlines()[-1], ran.stderr
+    assert ran.returncode == 1 and ran.stderr.count("starts workers while a worker of its own imports it") == 2, ran.stderr
+    assert 'must stand under `if __name__ == "__main__":`' in ran.stderr.splitlines()[-1], ran.stderr
 
 
 def test_fork_beside_threads_is_refused(shards):

@@ -314,12 +314,23 @@ class Pool:
         if worker.lost is None:
             if not self._woken:
                 worker.process.join(_PATIENCE)
+                if not worker.heard and worker.process.exitcode:
+                    self._await_others()
             worker.lost = WorkerError(_start.end_of(self.name(worker), worker.process.exitcode, heard=worker.heard))
         for job in worker.jobs.values():
             job.fail(job.error or WorkerError(str(worker.lost).replace(_start.WHERE, job.what)))
         worker.jobs.clear()
         self.kept = {key: slot for key, slot in self.kept.items() if key[0] != worker.number}
         self.needs = [need for need in self.needs if need[0] is not worker]
+
+    def _await_others(self) -> None:
+        """Waits for workers that probably fail as one did that could not start, so that what they
+        print comes before the error.
+        """
+        deadline = time.monotonic() + _PATIENCE
+        for other in self.workers:
+            if not other.heard and other.lost is None:
+                other.process.join(max(0.0, deadline - time.monotonic()))
 
     def wake(self) -> None:
         """Ends the links, for a thread that waits on them. Any thread may call this."""
