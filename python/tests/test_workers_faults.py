@@ -199,12 +199,12 @@ def hangs(batch: Any) -> Any:
 
 def test_a_worker_that_hangs(shards, monkeypatch):
     monkeypatch.setattr(_pool, "_PATIENCE", 0.1)
-    with opened(shards, hangs, timeout=1) as loader:
+    with opened(shards, hangs, timeout=5) as loader:
         batches = iter(loader)
         pids = {next(batches)["pid"] for _ in range(12)}
         for _ in range(2):
             with pytest.raises(
-                errors.FeedTimeoutError, match=r"worker [01] of 2 .* has not finished step 12 of epoch 0 within 1 s: .*py-spy"
+                errors.FeedTimeoutError, match=r"worker [01] of 2 .* has not finished step 12 of epoch 0 within 5 s: .*py-spy"
             ):
                 next(batches)
             assert loader.state_dict() == loader.dataset.state_dict()
@@ -681,6 +681,17 @@ def test_an_interrupt_where_batches_are_handed_to_workers(shards, monkeypatch, h
 
 def interrupted(*_: Any, **__: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_link_that_is_collected_before_its_pool(shards):
+    """The garbage collector ends what a cycle holds in any order."""
+    with opened(shards, persistent_workers=True) as loader:
+        next(batches := iter(loader))
+        pool = batches._batches._pool
+        pool.workers[0].link.close()
+        batches.close()
+        assert pool.closed and loader._pool is None
+        assert len(list(loader)) == STEPS
 
 
 @pytest.mark.parametrize("given", [{}, {"persistent_workers": True}, {"num_workers": 0, "threads": 2}])

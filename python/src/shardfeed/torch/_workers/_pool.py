@@ -314,7 +314,7 @@ class Pool:
         if worker.lost is None:
             if not self._woken:
                 worker.process.join(_PATIENCE)
-                if not worker.heard and worker.process.exitcode:
+                if not worker.heard and (worker.process.exitcode or 0) > 0:
                     self._await_others()
             worker.lost = WorkerError(_start.end_of(self.name(worker), worker.process.exitcode, heard=worker.heard))
         for job in worker.jobs.values():
@@ -341,6 +341,8 @@ class Pool:
     def usable(self) -> bool:
         """Whether all workers are there."""
         if self.closed or self._woken or self._pid != os.getpid():
+            return False
+        if any(worker.link.fileno() < 0 for worker in self.workers):  # collected as garbage, the link before its pool
             return False
         self.take(self.wait(0, None))
         return all(worker.lost is None for worker in self.workers)
