@@ -109,3 +109,5 @@ def memory() -> str:
 
 
 assert sum(share for _, share, _ in PURPOSES) == 100 and WIDTH == 480
+
+DRAWINGS = {"flow.svg": flow, "deal.svg": deal, "buffers.svg": buffers, "memory.svg": memory}
