@@ -48,6 +48,7 @@ try {
   await page.setRequestInterception(true); // each page would build the index of the search anew
   const none = { config: { lang: ["en"], separator: " ", pipeline: [], fields: {} }, docs: [] };
   page.on("request", (r) => (r.url().endsWith("/search_index.json") ? r.respond({ body: JSON.stringify(none) }) : r.continue()));
+  await page.evaluateOnNewDocument(() => localStorage.clear()); // the site keeps the color scheme of the last visit there
   page.on("pageerror", (e) => wrong.push(`${at}: ${e}`));
   for (at of pages) {
     await page.goto(root + at + (at ? "/" : ""), { waitUntil: "load", timeout: 60000 });
@@ -57,7 +58,6 @@ try {
       if (!shown.includes(at || "index")) continue;
       for (const scheme of ["light", "dark"]) {
         await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-        await page.evaluate(() => localStorage.clear()); // it keeps the scheme of the first visit
         await page.reload({ waitUntil: "load" });
         await page.screenshot({ path: join(directory, `${(at || "index").replaceAll("/", "-")}-${width}-${scheme}.png`), fullPage: true });
       }

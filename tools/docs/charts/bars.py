@@ -1,4 +1,4 @@
-"""Charts of bars: a title for each panel, one bar per line, and a foot with machine, date and command."""
+"""Charts of bars: a title for each panel, one bar per line; machine, date and command in the foot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEFT, LINE, ROOM = 164, 20, 64  # of names, of a bar, of the figure behind the l
 
 @dataclass(frozen=True)
 class Bar:
-    """shown is the figure behind the bar. A span begins at start; other bars begin at 0."""
+    """shown is the figure after the bar. A span has a start above 0."""
 
     name: str
     value: float
@@ -24,7 +24,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Panel:
-    """The ticks of a logarithmic panel are its grid; the first one is where its bars begin."""
+    """A panel with ticks is logarithmic, from the first tick."""
 
     title: str
     bars: Sequence[Bar]
@@ -32,7 +32,7 @@ class Panel:
 
 
 def short(value: float) -> str:
-    """A value with two digits or three, as in 87k or 1.3M."""
+    """A value with two digits or three, such as 87k or 1.3M."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if value >= size:
             return f"{value / size:.2g}{unit}" if value < 10 * size else f"{value / size:.0f}{unit}"
