@@ -22,7 +22,7 @@
 # make test-text     the tests of tokenizers of tiktoken and of mistral_common
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/
-# make servers       installs what tests start: an S3 server, emulators of Google's and Azure's stores, Hadoop's daemons, a browser, a Kerberos KDC
+# make servers       installs what tests start: an S3 server, emulators of Google's and Azure's stores, a web server, Hadoop's daemons, a browser, a Kerberos KDC
 # make chaos         jobs of training under faults, each row checked against the order; CHAOS=... are options, as in CHAOS='--jobs 1000'
 # make insight       training that is slowed down, and what its figures name; INSIGHT=... are options, as in INSIGHT='--faults 200'
 # make fuzz          every fuzz target for FUZZTIME each
@@ -119,7 +119,7 @@ test-builds:
 
 # Reports what cannot be installed here; its tests then skip for the same reason.
 servers:
-	@for server in versitygw gcs azurite hdfsmini browser krb5; do tools/server $$server || [[ $${CI:-} != true ]]; done
+	@for server in versitygw gcs azurite nginx hdfsmini browser krb5; do tools/server $$server || [[ $${CI:-} != true ]]; done
 
 # The packages whose tests start servers.
 test-storage: servers

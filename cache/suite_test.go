@@ -104,7 +104,7 @@ func TestSuiteWarm(t *testing.T) {
 
 func TestSuiteLocal(t *testing.T) {
 	shardtest.Run(t, func(t *testing.T) shardtest.Fixture {
-		return &localFixture{root: t.TempDir(), cached: openTest(t, Options{}).Wrap(local.Store{})}
+		return &localFixture{root: t.TempDir(), cached: openTest(t, Options{}).Wrap(local.New())}
 	})
 }
 

@@ -1,7 +1,7 @@
-// Package servertest starts real storage servers for the tests: S3, HDFS, a Kerberos KDC and emulators
-// of Google Cloud Storage and Azure Blob Storage, each on free loopback ports, and puts a [Proxy]
-// before them that makes faults. It links nothing of the module, so that any package's tests may
-// use it.
+// Package servertest starts real storage servers for the tests: S3, HDFS, nginx, a Kerberos KDC and
+// emulators of Google Cloud Storage and Azure Blob Storage, each on free loopback ports, and puts a
+// [Proxy] before them that makes faults. It links nothing of the module, so that the tests of any
+// package may use it.
 //
 // tools/server provides the programs; tests never install them. If one is missing the test skips
 // with a line that names it; with CI=true that is a failure. SHARDFEED_SERVERS=off skips every test

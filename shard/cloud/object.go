@@ -51,7 +51,7 @@ func (o *object) explain(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(lookErr, shard.ErrNotExist):
 		return lookErr
-	case lookErr != nil || now.Version == o.shard.Version && now.Size == o.shard.Size:
+	case lookErr != nil || o.shard.Version == "" || now.Version == o.shard.Version && now.Size == o.shard.Size:
 		return err
 	}
 	return fmt.Errorf("%w: was version %s of %d bytes, is %s of %d bytes", shard.ErrChanged, o.shard.Version, o.shard.Size, now.Version, now.Size)

@@ -9,6 +9,7 @@
 // leads the bytes of a part into the caller's memory and knows the byte reached; a [Backoff] says
 // whether and when a request that failed is made again for the rest; a [Watch] ends a request that
 // brings nothing. A [Window] holds the requests in flight to one server, and a [Meter] counts them.
+// [Seen] holds the first version of files that are named without one.
 //
 // Retries, limits and counts are parts of this kit, not a wrapper around a store like the cache. A
 // store sees calls, but they concern requests: one read is many requests, to servers that only the

@@ -77,6 +77,14 @@ func (o *object) fill(ctx context.Context, c *client, to *driver.Fill) error {
 	return o.verifyBlocks(ctx, c)
 }
 
+// changed compares a file with the shard.
+func (o *object) changed(info fs.FileInfo) error {
+	if err := changed(o.shard, info); err != nil {
+		return err
+	}
+	return o.store.seen.Hold(o.shard, version(info))
+}
+
 func (o *object) gone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return shard.ErrNotExist
@@ -86,7 +94,7 @@ func (o *object) gone(err error) error {
 
 // verify compares the file with the shard, and refuses what the native way cannot read.
 func (o *object) verify(info fs.FileInfo) error {
-	if err := changed(o.shard, info); err != nil {
+	if err := o.changed(info); err != nil {
 		return err
 	}
 	st := status(info)
@@ -119,7 +127,7 @@ func (o *object) verifyBlocks(ctx context.Context, c *client) error {
 	if err != nil {
 		return o.gone(err)
 	}
-	if err := changed(o.shard, info); err != nil {
+	if err := o.changed(info); err != nil {
 		return err
 	}
 	if now != nil && now.unfinished {
@@ -136,7 +144,7 @@ func (o *object) look(ctx context.Context) error {
 	if err != nil {
 		return o.gone(err)
 	}
-	if err := changed(o.shard, info); err != nil {
+	if err := o.changed(info); err != nil {
 		return err
 	}
 	if l != nil && l.unfinished {

@@ -25,6 +25,7 @@ type Store struct {
 	transfer wire.Counters
 
 	outage driver.Outage
+	seen   driver.Seen
 
 	mu       sync.Mutex
 	clusters map[string]*cluster // by nameservice

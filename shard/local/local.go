@@ -19,11 +19,14 @@ import (
 )
 
 // A Store lists and opens local files. The zero value is ready for use, and measures no reads.
-type Store struct{ meter *driver.Meter }
+type Store struct {
+	meter *driver.Meter
+	seen  *driver.Seen
+}
 
 // New returns a store that measures its reads.
 func New() Store {
-	return Store{driver.NewMeter(place)}
+	return Store{driver.NewMeter(place), new(driver.Seen)}
 }
 
 // place names local files in figures.
@@ -72,18 +75,18 @@ func tidy(path string) string {
 
 // Open opens one file at the size and version that sh carries.
 func (s Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
-	o, err := open(ctx, sh, s.meter)
+	o, err := s.open(ctx, sh)
 	if err != nil {
 		return nil, &shard.Error{Op: "open", URI: sh.URI, Err: err, Hint: hint(err)}
 	}
 	return o, nil
 }
 
-func open(ctx context.Context, s shard.Shard, m *driver.Meter) (*object, error) {
+func (s Store) open(ctx context.Context, sh shard.Shard) (*object, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	path, err := locate(s.URI)
+	path, err := locate(sh.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +101,7 @@ func open(ctx context.Context, s shard.Shard, m *driver.Meter) (*object, error) 
 	if err != nil {
 		return nil, classify(err)
 	}
-	o := &object{file: f, shard: s, meter: m}
+	o := &object{file: f, shard: sh, meter: s.meter, seen: s.seen}
 	if err := o.check(); err != nil {
 		f.Close()
 		return nil, err

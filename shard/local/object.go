@@ -21,6 +21,7 @@ type object struct {
 	file  *os.File
 	shard shard.Shard
 	meter *driver.Meter
+	seen  *driver.Seen
 }
 
 var _ shard.Lender = (*object)(nil)
@@ -127,7 +128,10 @@ func (o *object) check() error {
 	if err != nil {
 		return classify(err)
 	}
-	return changed(o.shard, info)
+	if err := changed(o.shard, info); err != nil {
+		return err
+	}
+	return o.seen.Hold(o.shard, version(info))
 }
 
 func (o *object) wrap(op string, err error) error {

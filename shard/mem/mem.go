@@ -25,6 +25,7 @@ type Store struct {
 	last  int64 // version of the latest Put
 
 	meters driver.Meters
+	seen   driver.Seen
 }
 
 var _ shard.Metered = (*Store)(nil)
@@ -106,7 +107,7 @@ func (s *Store) open(ctx context.Context, sh shard.Shard) (file, error) {
 	case !sh.Admits(f.version):
 		return file{}, fmt.Errorf("%w: was version %s, is %s", shard.ErrChanged, sh.Version, f.version)
 	}
-	return f, nil
+	return f, s.seen.Hold(sh, f.version)
 }
 
 // clean returns the name of a path; the root's is "".

@@ -20,6 +20,7 @@ type Store struct {
 	clients  clients
 	meters   driver.Meters
 	outage   driver.Outage
+	seen     driver.Seen
 	pageKeys int32 // keys per page of a list; 0 for the server's default
 	loans    shard.Loans[*Store]
 	lentBy   *Store // of a store with borrowed credentials; else nil

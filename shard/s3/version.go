@@ -66,7 +66,8 @@ func (o *object) check(out *s3.GetObjectOutput, off, n int64) error {
 	case out.ContentRange != nil && length > 0 && out.ContentLength != nil && *out.ContentLength != length:
 		return fmt.Errorf("%w: it has %d bytes for a range of %d (%s)", errForeign, *out.ContentLength, length, kindOfAnswer(out))
 	}
-	return nil // without Content-Range it is the whole object, whose start is used
+	// Without Content-Range it is the whole object, whose start is used.
+	return o.store.seen.Hold(o.shard, version(out.ETag, out.LastModified))
 }
 
 // foreign reports whether an answer lacks what the shard's version was made of.
@@ -102,7 +103,10 @@ func (o *object) confirm(ctx context.Context, c *client, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, o.store.o.ReadTimeout)
 	defer cancel()
 	out, lookErr := o.store.head(ctx, c, o.at)
-	if lookErr != nil || !o.shard.Admits(version(out.ETag, out.LastModified)) || aws.ToInt64(out.ContentLength) != o.shard.Size {
+	if lookErr != nil || aws.ToInt64(out.ContentLength) != o.shard.Size {
+		return err
+	}
+	if now := version(out.ETag, out.LastModified); !o.shard.Admits(now) || o.store.seen.Hold(o.shard, now) != nil {
 		return err
 	}
 	return fmt.Errorf("%w: %v, and a look at the object finds what was listed", errUnlike, err)

@@ -51,6 +51,7 @@ func Run(t *testing.T, newFixture func(t *testing.T) Fixture) {
 		{"OpenMissing", openMissing},
 		{"OpenChanged", openChanged},
 		{"OpenUnversioned", openUnversioned},
+		{"OpenImmutable", openImmutable},
 		{"OpenCancelled", openCancelled},
 		{"ReadRanges", readRanges},
 		{"ReadManyRanges", readManyRanges},

@@ -49,6 +49,39 @@ func openUnversioned(t *testing.T, f Fixture) {
 	wantErr(t, firstError(t.Context(), f, s), shard.ErrChanged, s.URI)
 }
 
+// A file of a table has no version. All objects of a store read the content that was read first, or
+// fail.
+func openImmutable(t *testing.T, f Fixture) {
+	f.Write(t, "a", content(1, 10))
+	s := listOne(t, f, "a")
+	s.Version, s.Instance, s.Immutable = "", "", true
+	o, err := f.Store().Open(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	expect(t, o, content(1, 10), 3, 6)
+	f.Write(t, "a", content(2, 10))
+	first := func(o shard.Object, err error) {
+		t.Helper()
+		p := make([]byte, 10)
+		if err == nil {
+			err = o.ReadAt(t.Context(), p, 0)
+		}
+		if err != nil {
+			wantErr(t, err, shard.ErrChanged, s.URI)
+		} else if !bytes.Equal(p, content(1, 10)) {
+			t.Error("read another content without an error")
+		}
+	}
+	first(o, nil)
+	again, err := f.Store().Open(t.Context(), s)
+	if err == nil {
+		defer again.Close()
+	}
+	first(again, err)
+}
+
 func openCancelled(t *testing.T, f Fixture) {
 	f.Write(t, "a", content(1, 10))
 	s := listOne(t, f, "a")

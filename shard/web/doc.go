@@ -14,7 +14,8 @@
 //
 // A shard's version is its ETag, or else its Last-Modified. Each request asks for that version, by
 // If-Match or If-Unmodified-Since, and each answer is compared with it and with the size. A server
-// that sends neither lets only a change of the size be seen, and nothing is kept of its shards.
+// that sends neither lets only a change of the size be seen, and nothing is kept of its shards. The
+// files of tables have no version: a driver.Seen holds the first one.
 //
 // # Requests
 //

@@ -17,7 +17,8 @@ import (
 type statusError struct {
 	status     int
 	host       string
-	redirected bool          // the server is not the one of the address
+	redirected bool          // the URL is not the one of the address
+	directory  bool          // it was redirected to a URL that ends in a slash
 	after      time.Duration // that the server asks to wait
 	limit      string        // the rate limit that it names, for messages
 	total      int64         // size of the file, of an answer to a range that is not within it; else -1
@@ -63,7 +64,7 @@ func CodeOf(err error) string {
 // expired reports whether a redirect led to a URL that has expired, or that is for another range.
 // The first server makes another.
 func (e *statusError) expired() bool {
-	return e.redirected && (e.status == http.StatusForbidden || e.status == http.StatusUnauthorized || e.status == http.StatusRequestedRangeNotSatisfiable)
+	return e.redirected && !e.directory && (e.status == http.StatusForbidden || e.status == http.StatusUnauthorized || e.status == http.StatusRequestedRangeNotSatisfiable)
 }
 
 // Unwrap returns the kind of failure.

@@ -134,7 +134,11 @@ func (o *object) differs(head http.Header, size int64) error {
 	if from.Version = o.version(); o.pinned {
 		return differs("", size, from)
 	}
-	return differs(o.server.store.options.Protocol.Version(head), size, from)
+	now := o.server.store.options.Protocol.Version(head)
+	if err := differs(now, size, from); err != nil {
+		return err
+	}
+	return o.server.store.seen.Hold(from, now)
 }
 
 // check refuses an answer that does not have these bytes of the shard.
@@ -149,13 +153,10 @@ func (o *object) check(answer *http.Response, span shard.Span) error {
 	if err != nil {
 		return err
 	}
-	if err := o.differs(answer.Header, total); err != nil {
-		return err
-	}
 	if off != span.Off || end > span.End() {
 		return fmt.Errorf("%w: bytes %d to %d came for %d to %d", errForeign, off, end, span.Off, span.End())
 	}
-	return nil
+	return o.differs(answer.Header, total)
 }
 
 // Close ends the object. It holds nothing; reads fail from then on.

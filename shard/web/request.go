@@ -51,6 +51,7 @@ func (s *server) send(ctx context.Context, u *url.URL, add func(http.Header)) (*
 			defer connect.Drain(answer)
 			e := newStatusError(answer)
 			e.redirected = hops > 0
+			e.directory = e.redirected && isDirectory(u.Path)
 			return nil, e
 		}
 	}

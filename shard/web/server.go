@@ -71,11 +71,14 @@ func (s *server) lookOnce(ctx context.Context, a address, path string) (e driver
 	if empty, ok := errors.AsType[*statusError](err); ok && empty.status == http.StatusRequestedRangeNotSatisfiable && empty.total <= 0 {
 		return driver.Entry{Name: path, Version: s.store.options.Protocol.Version(empty.head)}, empty.head, nil // a file of no bytes has no first one
 	}
+	if refused, ok := errors.AsType[*statusError](err); ok && refused.directory { // which may not be listed
+		return driver.Entry{Kind: driver.KindDir}, refused.head, nil
+	}
 	if err != nil {
 		return e, nil, err
 	}
 	defer connect.Drain(answer)
-	if strings.HasSuffix(answer.Request.URL.Path, "/") {
+	if isDirectory(answer.Request.URL.Path) {
 		return driver.Entry{Kind: driver.KindDir}, answer.Header, nil
 	}
 	size, err := sizeOf(answer)

@@ -20,6 +20,7 @@ type Store struct {
 	options   Options
 	meters    driver.Meters
 	outage    driver.Outage
+	seen      driver.Seen
 	transport func() (*http.Transport, error) // made at the first use
 
 	mu      sync.Mutex

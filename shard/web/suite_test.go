@@ -15,49 +15,33 @@ import (
 	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
 
-// A site is a directory that a web server serves, with ETags or times alone.
-type site struct {
-	dir    string
-	server *httptest.Server
-	store  *Store
-	clock  time.Time
-	tags   bool
-	wrap   func(http.Handler) http.Handler
+// Files are a directory that a web server serves at a URL.
+type files struct {
+	dir, url string
+	store    *Store
+	clock    time.Time
 }
 
-func newSite(t *testing.T, tags bool) *site {
-	s := &site{dir: t.TempDir(), clock: time.Now().Add(-time.Hour), tags: tags}
-	files := http.FileServer(http.Dir(s.dir))
-	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if content, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(r.URL.Path))); err == nil && s.tags {
-			w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(content)))
-		}
-		h := http.Handler(files)
-		if s.wrap != nil {
-			h = s.wrap(h)
-		}
-		h.ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.server.Close)
-	s.store = New(Options{RetryFor: 2 * time.Second})
-	t.Cleanup(func() { _ = s.store.Close() })
-	return s
+func newFiles(t *testing.T, dir, url string, o Options) *files {
+	f := &files{dir: dir, url: url, store: New(o), clock: time.Now().Add(-time.Hour)}
+	t.Cleanup(func() { _ = f.store.Close() })
+	return f
 }
 
-func (s *site) Store() shard.Store { return s.store }
+func (f *files) Store() shard.Store { return f.store }
 
-func (s *site) Unlisted() error { return ErrUnlisted }
+func (f *files) Unlisted() error { return ErrUnlisted }
 
 // Shared is false of a query, and of braces around a literal name, which URLs do not have.
-func (s *site) Shared(pattern string) bool {
+func (f *files) Shared(pattern string) bool {
 	return !strings.Contains(pattern, "?") && pattern != "{a,b}"
 }
 
-func (s *site) Address(name string) string { return s.server.URL + "/" + name }
+func (f *files) Address(name string) string { return f.url + "/" + name }
 
-func (s *site) Write(t testing.TB, name string, content []byte) {
+func (f *files) Write(t testing.TB, name string, content []byte) {
 	t.Helper()
-	file := filepath.Join(s.dir, filepath.FromSlash(name))
+	file := filepath.Join(f.dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		if strings.Contains(err.Error(), "not a directory") {
 			return
@@ -70,17 +54,43 @@ func (s *site) Write(t testing.TB, name string, content []byte) {
 	if err := os.WriteFile(file, content, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.clock = s.clock.Add(time.Second) // Last-Modified has seconds
-	if err := os.Chtimes(file, s.clock, s.clock); err != nil {
+	f.clock = f.clock.Add(time.Second) // Last-Modified has seconds
+	if err := os.Chtimes(file, f.clock, f.clock); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *site) Remove(t testing.TB, name string) {
+func (f *files) Remove(t testing.TB, name string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(s.dir, filepath.FromSlash(name))); err != nil {
+	if err := os.Remove(filepath.Join(f.dir, filepath.FromSlash(name))); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A site has files that Go's server serves, with ETags or times alone.
+type site struct {
+	*files
+	tags bool
+	wrap func(http.Handler) http.Handler
+}
+
+func newSite(t *testing.T, tags bool) *site {
+	dir := t.TempDir()
+	s := &site{tags: tags}
+	static := http.FileServer(http.Dir(dir))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(r.URL.Path))); err == nil && s.tags {
+			w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(content)))
+		}
+		h := http.Handler(static)
+		if s.wrap != nil {
+			h = s.wrap(h)
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	s.files = newFiles(t, dir, server.URL, Options{RetryFor: 2 * time.Second})
+	return s
 }
 
 func TestSuite(t *testing.T) {

@@ -141,7 +141,10 @@ func (o *object) same(now status) error {
 	if now.Inode == 0 {
 		now.Inode = o.inode
 	}
-	return now.differs(o.shard)
+	if err := now.differs(o.shard); err != nil {
+		return err
+	}
+	return o.cluster.store.seen.Hold(o.shard, Version(now.Modified, now.Inode))
 }
 
 // diagnose finds out why a read failed, by looking at the name. Again is true when inodes turn out

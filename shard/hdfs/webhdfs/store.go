@@ -21,6 +21,7 @@ type Store struct {
 	options Options
 
 	outage driver.Outage
+	seen   driver.Seen
 
 	meters driver.Meters
 	asking sync.WaitGroup // of the KDC
