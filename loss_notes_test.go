@@ -16,7 +16,7 @@ func TestLossNotes(t *testing.T) {
 		l.add(iterable.Loss{Lo: i, Hi: i + 1, Err: errors.New("bad")})
 	}
 	want := []string{
-		"row 0 is lost: bad", "row 1 is lost: bad", "row 2 is lost: bad",
+		"row 0 is lost: bad; further lost rows are counted, and listed by stats",
 		"10 places have lost rows so far; the last: row 9 is lost: bad", "100 places have lost rows so far; the last: row 99 is lost: bad",
 	}
 	if !slices.Equal(notes, want) {

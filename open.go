@@ -346,11 +346,8 @@ func Verify(ctx context.Context, s Spec, e Events, verified func(rows, of int64)
 	return iterable.Verify(ctx, stores, s.Addresses, o, verified)
 }
 
-// notedLosses is how many losses are noted one by one.
-const notedLosses = 3
-
-// lossNotes notes the first losses of a data set one by one and later ones in number: a table of
-// images may have thousands.
+// lossNotes notes the first loss of a data set, and the number of later ones: a table of images may
+// have thousands.
 type lossNotes struct {
 	note func(format string, args ...any)
 	n    atomic.Int64
@@ -358,8 +355,8 @@ type lossNotes struct {
 
 func (l *lossNotes) add(x iterable.Loss) {
 	switch n := l.n.Add(1); {
-	case n <= notedLosses:
-		l.note("%v", x)
+	case n == 1:
+		l.note("%v; further lost rows are counted, and listed by stats", x)
 	case isPowerOfTen(n):
 		l.note("%d places have lost rows so far; the last: %v", n, x)
 	}

@@ -101,6 +101,24 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 	return nil
 }
 
+// Blank writes the tensor of a row without a file: Options.Null.
+func (a *Augmenter) Blank(dst []byte) error {
+	o := &a.options
+	h := codec.Header{Bits: 8}
+	if o.DType == Uint16 {
+		h.Bits = 16
+	}
+	w := a.writerOf(h)
+	if err := w.to(dst, false); err != nil {
+		return err
+	}
+	row := o.plain(o.Null.Channels)
+	for y := range o.Height {
+		w.row(y, row)
+	}
+	return nil
+}
+
 // writerOf returns the writer of a picture's samples.
 func (a *Augmenter) writerOf(h codec.Header) writer {
 	o := &a.options

@@ -62,6 +62,13 @@ type Jitter struct {
 
 func (j Jitter) on() bool { return j != Jitter{} }
 
+// A Color is an option that is a color: of each channel, from 0 to 255, or to 65,535 for uint16. Of
+// one channel only the first number counts.
+type Color struct {
+	Given    bool
+	Channels [3]int
+}
+
 // Options describes the transforms of an image.
 type Options struct {
 	// Like names the column whose draw this one shares: its size, crop and flip, for pictures of
@@ -89,6 +96,9 @@ type Options struct {
 	// Fill is the color around a letterboxed picture: of each channel, from 0 to 255, or to 65,535
 	// for uint16.
 	Fill [3]int
+
+	// Null is the color of the image of a row without a file. Without it such a row is an error.
+	Null Color
 
 	// Geometry adds two columns, NAME_size and NAME_box: see [Options.View].
 	Geometry bool

@@ -46,9 +46,15 @@ func (o Options) validatePair(p *option.List) {
 	if d.DType == Uint16 {
 		most = 65535
 	}
-	if slices.Min(o.Fill[:]) < 0 || slices.Max(o.Fill[:]) > most {
-		p.Add("Fill", "must be from 0 to %d, got %v", most, o.Fill)
-	} else if o.Fill != [3]int{} && o.Crop != CropLetterbox && o.Like == "" {
+	within := func(name string, c [3]int) bool {
+		if slices.Min(c[:]) >= 0 && slices.Max(c[:]) <= most {
+			return true
+		}
+		p.Add(name, "must be from 0 to %d, got %v", most, c)
+		return false
+	}
+	within("Null", o.Null.Channels)
+	if within("Fill", o.Fill) && o.Fill != [3]int{} && o.Crop != CropLetterbox && o.Like == "" {
 		p.Add("Fill", "goes with {Crop} letterbox; leave it out")
 	}
 	if d.Channels == 1 && d.ColorJitter.on() {

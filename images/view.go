@@ -3,6 +3,7 @@ package images
 import (
 	"image"
 	"math"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/image/resize"
 )
@@ -73,18 +74,21 @@ func (f *frame) around(a *Augmenter, box image.Rectangle, w writer) func(i int, 
 	f.left, f.top = o.at(o.scaled(box))
 	f.writer, f.next, f.height = w, 0, o.Height
 	if f.plain == nil {
-		fill := resize.Pack(byte(o.Fill[0]), byte(o.Fill[1]), byte(o.Fill[2]))
-		if o.Channels == 1 {
-			fill = uint64(o.Fill[0])
-		}
-		for range o.Width {
-			f.line, f.plain = append(f.line, fill), append(f.plain, fill)
-		}
+		f.line, f.plain = o.plain(o.Fill), o.plain(o.Fill)
 	} else {
 		copy(f.line, f.plain)
 	}
 	f.until(f.top)
 	return f.row
+}
+
+// plain returns a row of the result in a color.
+func (o *Options) plain(c [3]int) resize.Row {
+	p := resize.Pack(byte(c[0]), byte(c[1]), byte(c[2]))
+	if o.Channels == 1 {
+		p = uint64(c[0])
+	}
+	return slices.Repeat(resize.Row{p}, o.Width)
 }
 
 func (f *frame) row(i int, row resize.Row) {

@@ -78,6 +78,7 @@ func newLoss(uri string, r rowgroup.Rows, err error) Loss {
 // A LostError reports that an epoch lost more rows than Losses.MaxLost allows.
 type LostError struct {
 	Lost, Rows int64   // of the epoch, as far as the stream came; and all that it reads of an epoch
+	Read       int64   // rows of the epoch so far, with the lost ones
 	MaxLost    float64 // of Rows
 	Err        error   // of the last loss
 }
@@ -86,8 +87,8 @@ func (e *LostError) Error() string { return e.Spelled(option.Go) }
 
 // Spelled is the message with options as name spells them.
 func (e *LostError) Spelled(name func(field string) string) string {
-	return fmt.Sprintf("%d of %d rows of the epoch are lost, more than %s=%v allows; repair the data, or raise the limit: %s",
-		e.Lost, e.Rows, name("MaxLost"), e.MaxLost, option.Spelled(e.Err, name))
+	return fmt.Sprintf("%d of %d rows of the epoch are lost, more than %s=%v allows, and %d are read so far (%.2g%% of them lost); repair the data, leave out the rows that \"shardfeed verify\" lists, or raise the limit: %s",
+		e.Lost, e.Rows, name("MaxLost"), e.MaxLost, e.Read, 100*float64(e.Lost)/float64(max(e.Read, e.Lost)), option.Spelled(e.Err, name))
 }
 
 func (e *LostError) Unwrap() error { return e.Err }
@@ -96,6 +97,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 type losses struct {
 	Losses
 	rows int64 // that the stream reads of an epoch, about
+	each int64 // of them in a step
 
 	mu     sync.Mutex
 	epochs map[uint64]lossCount
@@ -131,9 +133,9 @@ func (o OnError) Hinted(err error) error {
 	return &hinted
 }
 
-// add counts rows and new places of an epoch that were to leave, and are lost as err says. One
-// place may always be lost.
-func (c *losses) add(epoch uint64, rows, places int, err error) error {
+// add counts rows and new places that were to leave in a step of an epoch, and are lost as err
+// says. One place may always be lost.
+func (c *losses) add(epoch uint64, step int64, rows, places int, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.epochs == nil {
@@ -146,7 +148,7 @@ func (c *losses) add(epoch uint64, rows, places int, err error) error {
 	n.rows, n.places = n.rows+int64(rows), n.places+places
 	c.epochs[epoch] = n
 	if n.places > 1 && float64(n.rows) > c.MaxLost*float64(c.rows) {
-		return &LostError{Lost: n.rows, Rows: c.rows, MaxLost: c.MaxLost, Err: err}
+		return &LostError{Lost: n.rows, Rows: c.rows, Read: min(c.rows, (step+1)*c.each), MaxLost: c.MaxLost, Err: err}
 	}
 	return nil
 }
@@ -182,15 +184,15 @@ func (s *Stream) miss(d *Draw, r *resident, seq uint32, rows int) error {
 		r.lost.counted = true
 		places = 1
 	}
-	return s.losses.add(uint64(d.Epoch), rows, places, r.lost.err)
+	return s.losses.add(uint64(d.Epoch), d.Step, rows, places, r.lost.err)
 }
 
-// Lose counts a row of a draw of an epoch whose data the layer above found damaged, under Mask and
+// Lose counts a row of a step's draw whose data the layer above found damaged, under Mask and
 // Skip. A row is a place of its own. The error is a [LostError]. Any goroutine may call it.
-func (s *Stream) Lose(epoch int64, x Loss) error {
+func (s *Stream) Lose(epoch, step int64, x Loss) error {
 	s.tally.add(Stats{Rows: -1, Lost: 1})
 	s.dataset.tellOf(x)
-	return s.losses.add(uint64(epoch), 1, 1, x.Err)
+	return s.losses.add(uint64(epoch), step, 1, 1, x.Err)
 }
 
 // maxKept is how many losses a data set lists.

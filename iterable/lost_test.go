@@ -287,7 +287,7 @@ func TestLossesOfEpochsBetween(t *testing.T) {
 		rows  int
 		lost  int64 // in the error
 	}{{0, 5, 0}, {1, 4, 0}, {0, 5, 0}, {1, 4, 0}, {0, 1, 11}, {lossEpochs + 1, 90, 0}, {1, 9, 0}} {
-		got := c.add(n.epoch, n.rows, 1, err)
+		got := c.add(n.epoch, 0, n.rows, 1, err)
 		var over *LostError
 		if errors.As(got, &over); (got != nil) != (n.lost > 0) || over != nil && (over.Lost != n.lost || !errors.Is(got, err)) {
 			t.Errorf("step %d: %v", i, got)

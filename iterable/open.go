@@ -56,6 +56,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	s := d.newStream(p, r.state(start.GlobalBatch), start, o.Draws, ahead.Options{Account: account, Stacks: o.Stacks, InImages: inImages, Keeper: keeper})
 	s.hashes = o.Hashes
 	s.losses.Losses, s.losses.rows = d.options.Losses.withDefaults(), start.Rows/int64(w.WorldSize*w.Workers)
+	s.losses.each = start.GlobalBatch / int64(w.WorldSize*w.Workers)
 	if o.State != nil && o.State.GlobalBatch != start.GlobalBatch && d.options.Events.BatchChanged != nil {
 		d.options.Events.BatchChanged(o.State.GlobalBatch, start.GlobalBatch)
 	}

@@ -218,6 +218,12 @@ func (t *Taker) Account() *Account { return (*Account)(t.account) }
 // Stats counts what the taker did so far.
 func (t *Taker) Stats() Stats { return t.tally.add(Stats{}).with(t.ahead.Counts()) }
 
+// Lose records a loss that leaves rows out of a draw.
+func (t *Taker) Lose(x Loss, rows int) {
+	t.tally.add(Stats{Lost: int64(rows)})
+	t.dataset.tellOf(x)
+}
+
 // A request is the scratch of a Take.
 type request struct {
 	places []int32 // by unit: its place in the request's units plus 1; 0 when it is not in it

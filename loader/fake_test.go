@@ -45,7 +45,7 @@ func (s *fakeStream) Next(ctx context.Context) (*iterable.Draw, error) {
 	return &iterable.Draw{Trail: new(iterable.Trail), Rows: 1, Valid: 1, Step: i, Position: i, State: shuffle.State{Seed: 5, Position: i + 1}}, nil
 }
 
-func (s *fakeStream) Lose(int64, iterable.Loss) error { return nil }
+func (s *fakeStream) Lose(int64, int64, iterable.Loss) error { return nil }
 
 func (s *fakeStream) Stats() iterable.Stats { return iterable.Stats{Rows: s.next.Load()} }
 

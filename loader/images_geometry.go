@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"image"
 	"slices"
 	"strings"
 
@@ -43,7 +44,7 @@ func (b *binder) checkGeometry(field string, m *imageColumn) {
 	}
 }
 
-// addGeometry adds the columns that Geometry asks for: zeros in rows that do not count.
+// addGeometry adds the columns that Geometry asks for: zeros in rows that do not count and for null images.
 func (c *collator) addGeometry(b *Batch) error {
 	for _, name := range c.geometry {
 		size, box := geometryNames(name)
@@ -58,6 +59,9 @@ func (c *collator) addGeometry(b *Batch) error {
 		k := slices.IndexFunc(c.images, func(m *imageColumn) bool { return m.name == name })
 		for row := range b.Valid {
 			m, of := c.images[k], c.job.sizes[k][row]
+			if of == (image.Point{}) { // the row has no picture
+				continue
+			}
 			seed, _ := c.names.keyOf(row, m.number).pcg()
 			sizes[2*row], sizes[2*row+1] = int32(of.Y), int32(of.X)
 			for i, v := range m.options.View(of, seed) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"image"
 	"math"
 	"runtime/debug"
+	"strings"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/images"
@@ -241,6 +243,34 @@ func (im *imaging) augmenter(l *lens, k int) (a *images.Augmenter, err error) {
 // errNullImage reports a row without a file.
 var errNullImage = errors.New("it is null")
 
+// blank writes the image of a row without a file, or reports the row.
+func (im *imaging) blank(l *lens, k int, f imageFile) error {
+	m := im.columns[k]
+	if !m.options.Null.Given {
+		return m.missing()
+	}
+	a, err := im.augmenter(l, k)
+	if err != nil {
+		return err
+	}
+	if f.job != nil {
+		f.job.sizes[k][f.row] = image.Point{}
+	}
+	return a.Blank(f.dst)
+}
+
+// missing is the error of a row without a file. Hugging Face's library also writes pictures as
+// paths beside null bytes.
+func (m *imageColumn) missing() error {
+	switch {
+	case m.options.Array != nil:
+		return errNullImage
+	case strings.HasSuffix(m.name, ".bytes"):
+		return fmt.Errorf("%w: files that a path beside the bytes names are not read, so embed them when the data set is written; null=0 of its Image makes such images black", errNullImage)
+	}
+	return fmt.Errorf("%w; null=0 of its Image makes such images black", errNullImage)
+}
+
 // isLostImage reports whether an error is the fault of the row's file, not of the decoder or the
 // memory.
 func isLostImage(err error) bool {
@@ -264,7 +294,7 @@ func (im *imaging) apply(ctx context.Context, l *lens, k int, f imageFile) (err 
 		}
 	}()
 	if f.data == nil {
-		return errNullImage
+		return im.blank(l, k, f)
 	}
 	o := &im.columns[k].options
 	if o.Array != nil {

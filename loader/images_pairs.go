@@ -58,14 +58,14 @@ func orderImages(all []*imageColumn) {
 }
 
 // sized notes the size of a row's picture, and refuses one that differs from the picture whose draw
-// it shares.
+// it shares. The size of a null picture is 0 x 0, which all share.
 func (j *imageJob) sized(k, row int, size image.Point) error {
 	j.sizes[k][row] = size
 	m := j.columns[k]
 	if m.lead < 0 {
 		return nil
 	}
-	if lead := j.sizes[m.lead][row]; size != lead {
+	if lead := j.sizes[m.lead][row]; lead != (image.Point{}) && size != lead {
 		return &codec.Error{Text: fmt.Sprintf("the picture is %d x %d, and column %q, whose crop it shares, has one of %d x %d", size.X, size.Y, m.like, lead.X, lead.Y)}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
 // MapOptions configure the batches of a [Map]. The zero value works.
@@ -91,6 +92,7 @@ func (o MapOptions) Validate() error {
 // fills, the padding and the memory of a [Loader]'s. Its methods are safe for concurrent use.
 type Map struct {
 	o     MapOptions
+	data  *rowgroup.Reader
 	taker *iterable.Taker
 	own   bool // the taker is the map's own
 	pool  *mem.Pool
@@ -114,7 +116,7 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Map{o: o, taker: o.Taker, own: o.Taker == nil, pool: (*mem.Pool)(ds.Pool())}
+	m := &Map{o: o, data: ds.Manifest(), taker: o.Taker, own: o.Taker == nil, pool: (*mem.Pool)(ds.Pool())}
 	if m.own {
 		to := iterable.TakerOptions{Memory: o.Memory, Scratch: need.least, MoreScratch: need.more}
 		if o.Allocator == nil {
@@ -143,7 +145,7 @@ func (o MapOptions) recipe(ds *iterable.Dataset) (*recipe, imageNeed, error) {
 	if err != nil {
 		return nil, imageNeed{}, err
 	}
-	r.placeOf, r.keys = ds.Locate, ds.RowKeys()
+	r.placeOf, r.keys, r.onError = ds.Locate, ds.RowKeys(), ds.OnError()
 	need, err := r.imageNeed(max(o.Workers, o.ImageParallel), cmp.Or(o.Memory, ds.Memory()))
 	return r, need, err
 }
@@ -166,7 +168,9 @@ func (m *Map) SetEpoch(epoch int64) { m.epoch.Store(epoch) }
 func (m *Map) Len() int64 { return m.taker.Len() }
 
 // Batch returns the rows of these numbers, in this order; a number may come more than once. The
-// batch is the caller's until its Release. Epoch, Step and Position are -1.
+// batch is the caller's until its Release. Epoch, Step and Position are -1. Under iterable.Skip the
+// batch is without the rows that are lost; under iterable.Mask they follow its Valid rows: an image
+// has zeros there, and other lost data the values of another row.
 func (m *Map) Batch(ctx context.Context, rows []int64) (*Batch, error) {
 	ctx, stop := m.until(ctx)
 	defer stop()
@@ -263,7 +267,7 @@ func (m *Map) memory(ctx context.Context, j *job) (err error) {
 func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 	defer close(j.done)
 	begin := wait.Now()
-	d, err := m.taker.Take(ctx, rows)
+	d, err := m.take(ctx, rows)
 	taken := blocked(&m.making.draws.get, begin)
 	if err != nil {
 		j.memory.Free()
@@ -278,6 +282,9 @@ func (m *Map) fill(ctx context.Context, j *job, rows []int64) {
 		c = m.making.newCollator(m.pool)
 	}
 	if j.batch, j.err = c.do(ctx, d, j.memory, &j.at); j.err == nil {
+		for _, x := range j.batch.losses {
+			m.taker.Lose(x, 1)
+		}
 		j.trail.Until(wait.Now(), wait.Collate)
 		j.batch.Trail = &j.trail
 		m.making.depth.Add(1)

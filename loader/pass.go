@@ -19,7 +19,7 @@ import (
 // A rowStream is the source of a pass: [iterable.Stream].
 type rowStream interface {
 	Next(context.Context) (*iterable.Draw, error)
-	Lose(epoch int64, x iterable.Loss) error
+	Lose(epoch, step int64, x iterable.Loss) error
 	Stats() iterable.Stats
 	Live() *iterable.Trail
 	Close() error
@@ -283,7 +283,7 @@ func (p *pass) Next() (*Batch, *shuffle.State, error) {
 // lose counts the rows of a batch that were lost after the draw, in the order of the batches.
 func (p *pass) lose(b *Batch) error {
 	for _, x := range b.losses {
-		if err := p.stream.Lose(b.Epoch, x); err != nil {
+		if err := p.stream.Lose(b.Epoch, b.Step, x); err != nil {
 			return &Error{Op: stageNames[stageImages], Rank: p.rank, Epoch: b.Epoch, Step: b.Step, Column: x.Column, Err: err}
 		}
 	}

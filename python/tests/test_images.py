@@ -200,9 +200,46 @@ def test_damaged_files(tmp_path: Path, files: list[bytes], on_error: str, caplog
             list(dataset)
         return
     want = by_id(opened(pictures.write(tmp_path / "whole", files), shuffle=False))
+    caplog.set_level(logging.WARNING, "shardfeed")
     assert by_id(dataset) == {i: image for i, image in want.items() if i not in bad}
     stats = dataset.stats()
     assert stats["lost_rows"] == 3 and {place["column"] for place in stats["lost"]} == {"img"}
+    told = [r.getMessage() for r in caplog.records if "lost" in r.getMessage()]
+    assert [t.split(" is lost")[0] for t in told] == [
+        "row 3",
+        f"epoch 0: rank 0 lost 3 of {len(files)} rows: stats()['lost'] lists their places",
+    ]
+
+
+def test_damaged_files_by_number(tmp_path: Path, files: list[bytes]) -> None:
+    """A map-style data set leaves them out, or marks them; a row alone is an error."""
+    table = pictures.write(tmp_path, [files[3][:200] if i == 3 else file for i, file in enumerate(files)])
+    given: dict[str, Any] = {"images": {"img": RANDOM}}
+    with pytest.raises(errors.DataError, match=r"row 3: .*truncated.*on_error=\"skip\" leaves them out"):
+        MapDataset(table, **given)[[1, 3]]
+    skip, mask = MapDataset(table, on_error="skip", **given), MapDataset(table, on_error="mask", **given)
+    assert skip[[5, 3, 1]]["id"].tolist() == [5, 1]
+    with pytest.raises(errors.DataError, match=r"rows \[3\] of 1 are lost"):
+        skip[3]
+    batch = mask[[5, 3, 1]]
+    assert (batch["id"].tolist(), batch.row_valid.tolist()) == ([5, 1, 3], [True, True, False])
+    assert not mask[3]["_row_valid"] and not mask[3]["img"].any()
+    first = next(iter(shardfeed.torch.DataLoader(skip, batch_size=5)))
+    assert first["id"].tolist() == [0, 1, 2, 4]
+    first = next(iter(shardfeed.torch.DataLoader(mask, batch_size=5)))
+    assert first["_row_valid"].tolist() == [True] * 4 + [False]
+    for data, rows in [(skip, 4), (mask, 5)]:
+        assert len(next(iter(torch.utils.data.DataLoader(data, batch_size=5)))["id"]) == rows
+
+
+def test_null_images(tmp_path: Path, files: list[bytes]) -> None:
+    """A row without a file has a picture of one color."""
+    table = pictures.write(tmp_path, [None if i == 3 else file for i, file in enumerate(files)])
+    with pytest.raises(errors.DataError, match=r"it is null; null=0 of its Image makes such images black"):
+        list(opened(table))
+    got = by_id(opened(table, dataclasses.replace(RANDOM, null=(9, 8, 7)), shuffle=False))
+    image = np.frombuffer(got[3], np.uint8).reshape(3, -1)
+    assert [set(plane.tolist()) for plane in image] == [{9}, {8}, {7}]
 
 
 def test_an_image_that_cannot_be_decoded_is_masked(tmp_path: Path, files: list[bytes]) -> None:

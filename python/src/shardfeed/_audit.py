@@ -22,6 +22,13 @@ _WORD = (1 << 64) - 1
 _MOST = 8  # records of an epoch that a state carries, besides the one of its own iteration
 
 
+def log_lost(rank: int, epoch: int, total: int) -> None:
+    """Logs how many rows an iteration that came to its end lost, in one line."""
+    rows, lost = total & _WORD, total >> 64 & _WORD
+    if lost:
+        log.warning("epoch %d: rank %d lost %d of %d rows: stats()['lost'] lists their places", epoch, rank, lost, rows + lost)
+
+
 # A row of a bundle: its place in the batch, its step in the bundle, and what it adds to
 # the audit.
 Dealt = tuple[int, int, int]

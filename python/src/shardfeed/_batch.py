@@ -332,3 +332,9 @@ def _used(nodes: Sequence[int]) -> int:
         if nodes[at + OFFSETS]:
             end = max(end, nodes[at + OFFSETS] + 4 * (length + 1))
     return end
+
+
+def marked_rows(batch: Batch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch, each with ``_row_valid``: False for padding and lost rows."""
+    for n, row in enumerate(batch.to_rows()):
+        yield {**row, "_row_valid": n < batch.rows - batch.padding}

@@ -21,7 +21,7 @@ from ._args._locate import RowPlace
 from ._args._types import Address, T
 from ._args._window import WHOLE, Window
 from ._audit import Delivery
-from ._batch import Batch
+from ._batch import Batch, marked_rows
 from ._columns import _names
 from ._columns._layout import Layout
 from ._columns._nulls import NullWatch
@@ -245,8 +245,8 @@ class StreamingDataset(Connected, Generic[T]):
             corrupt, gone or changed since the shards were listed. "mask" puts other rows of the
             batch in their places and counts them as padding in the mask ``"_row_valid"``;
             "skip" leaves them out, so that a batch may be shorter or empty. Steps, len() and
-            states stay the same, on every rank. ``stats()["lost"]`` names the places; a warning is
-            logged for each.
+            states stay the same, on every rank. ``stats()["lost"]`` names the places. The first one
+            is logged, then their number, and the number of lost rows at the end of an epoch.
         max_lost (float, default None): the largest share of an epoch's rows on this rank that may
             be lost; above it iteration raises. One place may always be. None is 0.001.
         lanes, unit_rows, max_world_size (int, default None): pin parts of the plan: how many lanes,
@@ -546,7 +546,7 @@ class StreamingDataset(Connected, Generic[T]):
         batches = self._batches(bundle=_rows.BUNDLE)
         world_size = self._ranks()[1]
         tail = self._tail(world_size)
-        make = _marked if self._with_row_valid else Batch.to_rows
+        make = marked_rows if self._with_row_valid else Batch.to_rows
         return _rows.RowIterator(batches, make, world_size=world_size, end=self._row_range()[1], tail=tail)
 
     @overload
@@ -950,9 +950,3 @@ class StreamingDataset(Connected, Generic[T]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget()
-
-
-def _marked(batch: Batch) -> Iterator[dict[str, Any]]:
-    """The rows of a batch, each with ``_row_valid``: False for padding."""
-    for n, row in enumerate(batch.to_rows()):
-        yield {**row, ROW_VALID: n < batch.rows - batch.padding}

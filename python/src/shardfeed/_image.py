@@ -45,6 +45,7 @@ class ImageOptions(TypedDict, total=False):
     channels: Literal[1, 3]
     crop: Literal["center", "random_resized", "letterbox"] | None
     fill: int | Sequence[int]
+    null: int | Sequence[int] | None
     resize: int | None
     scale: Pair | None
     ratio: Pair | None
@@ -84,6 +85,8 @@ class Image:
             center, "random_resized" takes a random part and scales it, as RandomResizedCrop,
             "letterbox" scales all of it to fit into size, in the middle.
         fill (int or 3 ints, default 0): the color around a letterboxed picture.
+        null (int or 3 ints, default None): the color of the image of a row without a file. None makes
+            such a row an error, for on_error.
         resize (int, default None): the shorter side before a center crop. None is the longer one of
             size.
         scale (pair, default None): the share of the area of a random part. None is (0.08, 1).
@@ -120,6 +123,7 @@ class Image:
     channels: Literal[1, 3] = 3
     crop: Literal["center", "random_resized", "letterbox"] | None = None
     fill: int | Sequence[int] = 0
+    null: int | Sequence[int] | None = None
     resize: int | None = None
     scale: Pair | None = None
     ratio: Pair | None = None
@@ -169,12 +173,14 @@ class Image:
     def spec(self) -> dict[str, Any]:
         """Returns the engine's form, or raises one error with all that is wrong."""
         found = Problems()
+        most = 65535 if str(self.dtype) == "uint16" else 255
         spec = {
             "size": found.of(_size, 224 if self.size is None else self.size),
             "like": "" if self.like is None else found.of(_column, self.like),
             "channels": found.of(_count, self.channels),
             "crop": "" if self.crop is None else found.of(one_of, "crop", self.crop, *_CROPS),
-            "fill": found.of(_fill, self.fill, 65535 if str(self.dtype) == "uint16" else 255),
+            "fill": found.of(_color, "fill", self.fill, most),
+            "null": None if self.null is None else found.of(_color, "null", self.null, most),
             "resize": found.of(number, "resize", self.resize, most=_MOST_SIDE),
             "scale": found.of(_range, "scale", _SHARE if self.scale is None else self.scale, most=1.0),
             "ratio": found.of(_range, "ratio", _RATIO if self.ratio is None else self.ratio, most=1000.0),
@@ -289,10 +295,10 @@ def _range(name: str, pair: Any, most: float) -> list[float]:
     return values
 
 
-def _fill(fill: Any, most: int) -> list[int]:
-    values = [fill] * 3 if is_whole(fill) else list(fill) if isinstance(fill, (list, tuple, np.ndarray)) else []
+def _color(name: str, color: Any, most: int) -> list[int]:
+    values = [color] * 3 if is_whole(color) else list(color) if isinstance(color, (list, tuple, np.ndarray)) else []
     if len(values) != 3 or not all(is_whole(v) and 0 <= v <= most for v in values):
-        raise OptionError(f"fill must be a whole number from 0 to {most}, or one for each of red, green and blue, {got(fill)}")
+        raise OptionError(f"{name} must be a whole number from 0 to {most}, or one for each of red, green and blue, {got(color)}")
     return [int(v) for v in values]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from . import _overlong, _state
-from ._audit import Delivery
+from ._audit import Delivery, log_lost
 from ._batch import Batch
 from ._calls import interrupted
 from ._columns._layout import Layout
@@ -102,6 +102,7 @@ class BatchIterator:
         self._told = told
         self._turn = Turn()
         self._ahead: deque[tuple[RawBatch, Any]] = deque()  # batches made before their turn
+        self._sum = 0  # of the batches so far
         self._broken: Exception | None = None  # why it ended before its last batch
         nulls.begin()
         connection.held = _hearer(weakref.ref(self))
@@ -172,6 +173,7 @@ class BatchIterator:
             made = made_of(raw)
             if ahead and self._connection is not None:
                 self._make_ahead(self._connection, made_of)
+        self._sum += raw.sum
         if self.waited.trace is not None:
             self.waited.trace.batch(raw)
         nulls = self._nulls
@@ -260,6 +262,7 @@ class BatchIterator:
             self.place.move((int(state["epoch"]), int(state["position"])))
         self._done(connection)
         self._nulls.end()
+        log_lost(self.rank, int(self.place.start["epoch"]), self._sum)
         if self.ended is not None:
             self.ended(self.place)
 

@@ -59,6 +59,7 @@ class MapOptions(TypedDict, total=False):
     snapshot: str | int | None
     refresh: Literal["epoch"] | None
     manifest: Manifest | None
+    on_error: Annotated[Literal["raise", "mask", "skip"], "raise"]
     strict: Annotated[bool, False]
     missing: Annotated[Literal["error", "null"], "error"]
     partition_types: Mapping[str, Any] | None
@@ -95,7 +96,6 @@ class DatasetOptions(MapOptions, total=False):
     seeds: Annotated[bool, False]
     plan: Path | None
     opening: Literal["each", "first"] | None
-    on_error: Annotated[Literal["raise", "mask", "skip"], "raise"]
     max_lost: float | None
     lanes: int | None
     start: Literal["filled", "direct"] | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -16,7 +16,7 @@ from ._args._arguments import checked
 from ._args._checks import Problems
 from ._args._locate import RowPlace
 from ._args._types import Address
-from ._batch import Batch
+from ._batch import Batch, marked_rows
 from ._columns import _take
 from ._columns._layout import Layout
 from ._columns._nulls import NullWatch
@@ -31,7 +31,7 @@ from ._keywords import MapOptions
 from ._options import Options
 from ._turn import Turn
 from ._warn import ShardfeedWarning, warn
-from .errors import ShardfeedError, nearer
+from .errors import DataError, ShardfeedError, nearer
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -44,8 +44,9 @@ Row = dict[str, Any]
 class Rows(Sequence[Row]):
     """The rows of a batch as dicts, made when the first is asked for. ``batch`` has the columns."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, rows_of: Callable[[Batch], Iterator[Row]] = Batch.to_rows) -> None:
         self.batch = batch
+        self._rows_of = rows_of
         self._rows: list[Row] | None = None
 
     def __len__(self) -> int:
@@ -59,7 +60,7 @@ class Rows(Sequence[Row]):
 
     def __getitem__(self, index: Any) -> Any:
         if self._rows is None:
-            self._rows = list(self.batch.to_rows())
+            self._rows = list(self._rows_of(self.batch))
         return self._rows[index]
 
 
@@ -97,6 +98,12 @@ class MapDataset:
             StreamingDataset.
         images, image_decoder: as in StreamingDataset. Random crops, flips and colors of a row
             are drawn for epoch 0, until :meth:`set_epoch`. shardfeed.torch.DataLoader sets the epoch.
+        on_error ("raise", "mask" or "skip", default "raise"): what to do about rows whose data is
+            corrupt, gone or changed, or whose image cannot be decoded. "skip" leaves them out, so
+            that a batch has fewer rows; a request for one row is an error then. "mask" moves
+            them behind the others and marks them: ``row_valid`` of a batch, ``"_row_valid"`` of a
+            row and of batches of tensors is False for them. Their number has no limit: the first
+            is logged, then their number.
         snapshot, manifest, strict, missing, partition_types, invalid_utf8: as in StreamingDataset.
         unit_rows (int, default None): the most rows that are decoded together. None follows from
             the data.
@@ -170,16 +177,16 @@ class MapDataset:
     def __getitem__(self, index: Any) -> Any:
         rows = _take.resolve(index, len(self), "data set")
         if isinstance(rows, int):
-            return next(self._batch(np.array([rows])).to_rows())
+            return next(self._rows_of(self._some(np.array([rows]))))
         return self._batch(np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows)
 
     def __getitems__(self, indices: Sequence[int]) -> Rows:
         """The rows of these numbers as a sequence of dicts, for torch's DataLoader."""
-        return Rows(self._batch(self._numbers(indices)))
+        return Rows(self._some(self._numbers(indices)), self._rows_of)
 
     def __iter__(self) -> Iterator[Row]:
         for first in range(0, len(self), _ITERATED):
-            yield from self[first : first + _ITERATED].to_rows()
+            yield from self._rows_of(self[first : first + _ITERATED])
 
     def set_epoch(self, epoch: int) -> None:
         """Gives rows the random crops, flips and colors of an epoch. It changes nothing else.
@@ -218,6 +225,21 @@ class MapDataset:
         raw = self._raw(rows)
         nulls.see(raw.nodes)
         return Batch(raw, layout, {})
+
+    def _some(self, rows: np.ndarray) -> Batch:
+        """The batch of these rows, of which one is left at least: torch collates no empty list."""
+        batch = self._batch(rows)
+        if len(rows) and not batch.rows:
+            raise DataError(f"rows {rows.tolist()[:3]} of {len(rows)} are lost, and no other row is asked for: {_SHOWN}")
+        return batch
+
+    @property
+    def _masks(self) -> bool:
+        return bool(self._spec["on_error"] == "mask")
+
+    @property
+    def _rows_of(self) -> Callable[[Batch], Iterator[Row]]:
+        return marked_rows if self._masks else Batch.to_rows
 
     def _raw(self, rows: np.ndarray, epoch: int | None = None) -> RawBatch:
         """The rows of these numbers, which exist, as they are in an epoch."""
@@ -291,6 +313,7 @@ class MapDataset:
         return [("addresses", addresses), ("rows", len(self)), ("size", self._held()), *_html.images(self._spec["images"])]
 
 
+_SHOWN = "on_error='skip' leaves lost rows out, on_error='raise' raises the error of the first"
 _ITERATED = 256  # rows that an iteration asks for at once
 
 

@@ -108,7 +108,7 @@ var (
 	settingSwitch = settingKind{"true or false", func(s string) (any, error) { return strconv.ParseBool(s) }, "false"}
 	settingRange  = settingKind{"two numbers with a colon", func(s string) (any, error) { return numbersOf(s, 2) }, "0.08:1"}
 	settingColors = settingKind{"three numbers with colons", func(s string) (any, error) { return numbersOf(s, 3) }, "0.485:0.456:0.406"}
-	settingFill   = settingKind{"three whole numbers with colons", func(s string) (any, error) { return numbersOf(s, 3) }, "114:114:114"}
+	settingColor  = settingKind{"one whole number, or three with colons", colorOf, "114 or 114:114:114"}
 	settingSize   = settingKind{"one length, or height and width", sizeOf, "224 or 224x160"}
 	settingFactor = settingKind{"one number, or two with a colon", func(s string) (any, error) { return factorsOf(s, 1) }, "0.4 or 0.6:1.4"}
 	settingTurn   = settingKind{"one number, or two with a colon", func(s string) (any, error) { return factorsOf(s, 0) }, "0.1 or -0.1:0.1"}
@@ -119,7 +119,7 @@ var imageSettings = map[string]settingKind{
 	"brightness": settingFactor, "contrast": settingFactor, "saturation": settingFactor, "hue": settingTurn, "interpolation": settingWord,
 	"mean": settingColors, "std": settingColors, "layout": settingWord, "dtype": settingWord, "exif": settingSwitch, "reducing_gap": settingNumber,
 	"max_bytes": settingWhole, "max_pixels": settingWhole, "max_scans": settingWhole,
-	"like": settingColumn, "channels": settingWhole, "fill": settingFill, "geometry": settingSwitch,
+	"like": settingColumn, "channels": settingWhole, "fill": settingColor, "null": settingColor, "geometry": settingSwitch,
 }
 
 // setImageOption sets a member of the JSON object of options.
@@ -157,6 +157,13 @@ func numbersOf(text string, n int) (numbers []float64, err error) {
 		return nil, strconv.ErrSyntax
 	}
 	return numbers, nil
+}
+
+func colorOf(text string) (any, error) {
+	if !strings.Contains(text, ":") {
+		text += ":" + text + ":" + text
+	}
+	return numbersOf(text, 3)
 }
 
 func sizeOf(text string) (any, error) {

@@ -18,6 +18,7 @@ func TestImagesFlag(t *testing.T) {
 		{"a preset", "img=imagenet_eval", images.ImageNetEval(), ""},
 		{"a preset with changes", "img=imagenet_train,size=160x120,flip=0", small, ""},
 		{"settings", "img=size=64,crop=random_resized,scale=0.5:1,exif=false", images.Options{Height: 64, Width: 64, Crop: images.CropRandomResized, Scale: images.Range{0.5, 1}, IgnoreOrientation: true}, ""},
+		{"fills", "img=crop=letterbox,fill=114,null=1:2:3", images.Options{Crop: images.CropLetterbox, Fill: [3]int{114, 114, 114}, Null: images.Color{Given: true, Channels: [3]int{1, 2, 3}}}, ""},
 		{"colors", "img=brightness=0.25,contrast=2,saturation=0.5:1.5,hue=0.125", images.Options{ColorJitter: images.Jitter{
 			Brightness: images.Range{0.75, 1.25}, Contrast: images.Range{0, 3}, Saturation: images.Range{0.5, 1.5}, Hue: images.Range{-0.125, 0.125},
 		}}, ""},

@@ -15,7 +15,7 @@ from .._engine._raw_batch import RawBatch
 from .._engine._ring import Ring
 from .._map import MapDataset
 from .._waited import HANDOVER, MAP, Waited
-from ..errors import ShardfeedError, nearer
+from ..errors import DataError, ShardfeedError, nearer
 from ._device import holds
 from ._layout import TensorLayout
 from ._map_lists import Place
@@ -33,11 +33,13 @@ class Tensors:
 
     def __init__(self, dataset: MapDataset) -> None:
         layout, self._nulls = dataset._laid_out(plain=True)
-        self._layout = TensorLayout(layout, (), row_valid=False)
+        self._layout = TensorLayout(layout, (), row_valid=dataset._masks)
 
     def make(self, raw: RawBatch, single: bool) -> Any:
         """A batch, or its only row."""
         self._nulls.see(raw.nodes)
+        if single and not raw.rows:
+            raise DataError("the row is lost: on_error='skip' leaves lost rows out of batches, and this is a single row")
         batch = self._layout.tensors(raw)
         return next(rows(batch)) if single else batch
 
