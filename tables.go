@@ -54,7 +54,8 @@ func (s Spec) storageOf(store string) map[string]string {
 // snapshot of the table that they are; nil without one.
 func (s Spec) Find(ctx context.Context, stores shard.Stores, addresses []string, e Events) ([]shard.Shard, *table.Snapshot, error) {
 	return iterable.Find(ctx, stores, addresses, iterable.Options{
-		Reading: iterable.Reading{Strict: s.Strict}, Snapshot: s.Snapshot, Tables: s.formats(), Events: iterable.Events{Noted: e.Files},
+		Reading: iterable.Reading{Strict: s.Strict}, Snapshot: s.Snapshot, Tables: s.formats(), IndexDir: s.Places().Index,
+		Events: iterable.Events{Noted: e.Files},
 	})
 }
 

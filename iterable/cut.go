@@ -98,7 +98,7 @@ func (d *source) count(ctx context.Context, units []shuffle.Unit, unitRows int64
 	how := samples.Counting{
 		IndexDir: d.options.IndexDir, Share: d.options.CountShare, Identity: func(uri string) string { return shard.Identity(d.stores, uri) },
 		Reading: fmt.Sprintf("%t\x00%q", d.options.ReplaceUTF8, d.options.PartitionTypes),
-		Counted: d.options.Events.Counted, Estimated: d.options.Events.Tokenizing, Unusable: d.indexUnusable,
+		Counted: d.options.Events.Counted, Estimated: d.options.Events.Tokenizing, Unusable: d.options.indexUnusable,
 	}
 	if on := d.options.OnError; on == Mask || on == Skip {
 		how.Lose = d.lose
@@ -118,9 +118,9 @@ func (d *source) counted() samples.Totals {
 }
 
 // indexUnusable reports that the index directory cannot be used.
-func (d *source) indexUnusable(err error) {
-	if say := d.options.Events.IndexUnusable; say != nil {
-		say(d.options.IndexDir, err)
+func (o Options) indexUnusable(err error) {
+	if say := o.Events.IndexUnusable; say != nil {
+		say(o.IndexDir, err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 	"github.com/shardfeed/shardfeed/iterable/internal/saved"
 	"github.com/shardfeed/shardfeed/iterable/internal/tables"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -29,7 +30,8 @@ func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []
 	if found := p.Found(addresses); found != nil {
 		return found, p.Table, nil
 	}
-	if t, err = tables.Open(ctx, stores, o.Tables, addresses, snapshot); err != nil {
+	kept := &samples.DeletedRows{Dir: o.IndexDir, Identity: func(uri string) string { return shard.Identity(stores, uri) }, Unusable: o.indexUnusable}
+	if t, err = tables.Open(ctx, stores, o.Tables, addresses, snapshot, kept); err != nil {
 		return nil, nil, err
 	}
 	if t != nil {
@@ -40,15 +42,15 @@ func (o Options) discover(ctx context.Context, stores shard.Stores, addresses []
 	if listed == nil {
 		return found, t, nil
 	}
-	kept, err := onlySaved(found, listed)
-	if err == nil && t != nil && len(kept) < len(found) {
+	all := len(found)
+	if found, err = onlySaved(found, listed); err == nil && t != nil && len(found) < all {
 		err = &ManifestError{Err: errors.New("the saved manifest lists other files than the snapshot of the table"), Hint: "give {Snapshot} in its place"}
 	}
-	return kept, t, err
+	return found, t, err
 }
 
 // Find lists the shards that addresses name, and the table that they are, or nil. It uses Strict,
-// Snapshot, Tables and Noted of the options.
+// Snapshot, Tables, IndexDir and Noted of the options.
 func Find(ctx context.Context, stores shard.Stores, addresses []string, o Options) ([]shard.Shard, *table.Snapshot, error) {
 	return o.discover(ctx, stores, addresses, nil, nil)
 }

@@ -1,6 +1,9 @@
 package table
 
-import "math/bits"
+import (
+	"iter"
+	"math/bits"
+)
 
 // Rows is a set of the row numbers of a file, of a bit for each number up to the largest. The zero
 // Rows is empty.
@@ -59,4 +62,32 @@ func (r *Rows) Word(first int64) uint64 {
 		return at(i)
 	}
 	return at(i)>>shift | at(i+1)<<(64-shift)
+}
+
+// Runs are the longest runs of consecutive rows [lo, hi), ascending.
+func (r *Rows) Runs() iter.Seq2[int64, int64] {
+	return func(yield func(lo, hi int64) bool) {
+		for at := r.next(0, 0); at < r.End(); {
+			hi := r.next(at, ^uint64(0))
+			if !yield(at, hi) {
+				return
+			}
+			at = r.next(hi, 0)
+		}
+	}
+}
+
+// next returns the first number from row on that is in the set, or End. With flip of all ones it
+// looks for a number that is missing.
+func (r *Rows) next(row int64, flip uint64) int64 {
+	for i := row / 64; i < int64(len(r.words)); i++ {
+		w := r.words[i] ^ flip
+		if i == row/64 {
+			w &= ^uint64(0) << (row & 63)
+		}
+		if w != 0 {
+			return i*64 + int64(bits.TrailingZeros64(w))
+		}
+	}
+	return max(row, r.End())
 }

@@ -29,6 +29,23 @@ func TestRows(t *testing.T) {
 				t.Fatalf("Add(%d, %d) = %d, want %d", lo, hi, got, added)
 			}
 		}
+		last := int64(-1)
+		for lo, hi := range set.Runs() {
+			if lo <= last || hi <= lo || want[hi] {
+				t.Fatalf("a run of %d to %d after %d", lo, hi, last)
+			}
+			for row := last; row < hi; row++ {
+				if want[row] != (row >= lo) {
+					t.Fatalf("row %d in the run %d to %d: %v", row, lo, hi, want[row])
+				}
+			}
+			last = hi
+		}
+		for row := range want {
+			if row >= last {
+				t.Fatalf("row %d is after all runs", row)
+			}
+		}
 		if set.Len() != int64(len(want)) {
 			t.Fatalf("%d rows, want %d", set.Len(), len(want))
 		}

@@ -97,6 +97,7 @@ type Options struct {
 	Snapshot string // a version, ID, tag, branch or time (RFC 3339); "" is the latest
 	Parallel int    // requests at a time; at least 1
 	NameOnly bool   // the result has only Format and Name, which takes fewer requests
+	Keeper   Keeper // may be nil
 }
 
 // A Version is a snapshot in the history of a table.

@@ -28,6 +28,7 @@ type keySet struct {
 	partition int32
 	columns   []int // of the deletes' key columns
 	newest    int64 // sequence number
+	deletes   []*deleteFile
 
 	mu   sync.Mutex
 	keys map[key]int64
@@ -42,37 +43,44 @@ type equal struct {
 }
 
 // equality finds the rows that equality deletes delete: it reads their keys, then the key columns
-// of the data files that one of them applies to.
+// of the data files that one of them applies to. It does not read for files whose deleted rows an
+// earlier opening kept.
 func (d *deleter) equality(ctx context.Context) error {
 	e := &equal{deleter: d}
-	of := map[*deleteFile]*keySet{}
 	for i := range d.set.deletes {
 		f := &d.set.deletes[i]
 		if f.content != contentEquality || !d.applies(f) {
 			continue
 		}
-		set, err := e.setOf(f)
-		if err != nil {
+		if err := e.add(f); err != nil {
 			return d.wrap(d.locate(f.path), err)
 		}
-		of[f] = set
 	}
+	all, err := e.matches()
+	if err != nil {
+		return err
+	}
+	all = e.unknown(all)
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(d.parallel())
-	for f, set := range of {
-		group.Go(func() error { return e.readKeys(inner, f, set) })
+	for _, set := range neededSets(all) {
+		for _, f := range set.deletes {
+			group.Go(func() error { return e.readKeys(inner, f, set) })
+		}
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	group, inner = errgroup.WithContext(ctx)
 	group.SetLimit(d.parallel())
-	for i := range d.files {
-		if sets := e.setsFor(&d.set.data[i]); len(sets) > 0 {
-			group.Go(func() error { return e.match(inner, i, sets) })
-		}
+	for i := range all {
+		group.Go(func() error { return e.match(inner, &all[i]) })
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	e.apply(all)
+	return nil
 }
 
 // scope is the partition that an equality delete applies to.
@@ -91,15 +99,15 @@ func (d *deleter) applies(f *deleteFile) bool {
 	})
 }
 
-// setOf returns the set of an equality delete.
-func (e *equal) setOf(f *deleteFile) (*keySet, error) {
+// add adds an equality delete to its set.
+func (e *equal) add(f *deleteFile) error {
 	var columns []int
 	for _, id := range slices.Sorted(slices.Values(f.keys)) {
 		at := slices.IndexFunc(e.columns, func(c keyColumn) bool { return c.id == id })
 		if at < 0 {
 			c, err := e.keyColumn(id)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			at = len(e.columns)
 			e.columns = append(e.columns, c)
@@ -107,15 +115,15 @@ func (e *equal) setOf(f *deleteFile) (*keySet, error) {
 		columns = append(columns, at)
 	}
 	scope := e.scope(f)
-	for _, set := range e.sets {
-		if set.partition == scope && slices.Equal(set.columns, columns) {
-			set.newest = max(set.newest, f.sequence)
-			return set, nil
-		}
+	at := slices.IndexFunc(e.sets, func(s *keySet) bool { return s.partition == scope && slices.Equal(s.columns, columns) })
+	if at < 0 {
+		at = len(e.sets)
+		e.sets = append(e.sets, &keySet{partition: scope, columns: columns, keys: map[key]int64{}})
 	}
-	set := &keySet{partition: scope, columns: columns, newest: f.sequence, keys: map[key]int64{}}
-	e.sets = append(e.sets, set)
-	return set, nil
+	set := e.sets[at]
+	set.newest = max(set.newest, f.sequence)
+	set.deletes = append(set.deletes, f)
+	return nil
 }
 
 // readKeys adds the keys of an equality delete to its set.
@@ -160,40 +168,28 @@ func (e *equal) setsFor(f *dataFile) (sets []*keySet) {
 	return sets
 }
 
-// match deletes the rows of a data file whose keys are in sets.
-func (e *equal) match(ctx context.Context, file int, sets []*keySet) error {
-	data := &e.set.data[file]
-	var wanted []int // key columns
-	for _, set := range sets {
-		wanted = append(wanted, set.columns...)
-	}
-	slices.Sort(wanted)
-	wanted = slices.Compact(wanted)
-	fields := make([]table.Field, len(wanted))
+// match finds the rows of a data file whose keys are in its sets.
+func (e *equal) match(ctx context.Context, m *match) error {
+	data := &e.set.data[m.file]
+	fields := make([]table.Field, len(m.columns))
 	values := make([]*column.Array, len(e.columns))
-	lacking := make([][]byte, len(e.columns))
-	for i, c := range wanted {
+	for i, c := range m.columns {
 		fields[i] = e.columns[c].field
-		b, err := e.columns[c].lacking(&e.set.partitions[data.partition])
-		if err != nil {
-			return e.wrap(e.locate(data.path), err)
-		}
-		lacking[c] = b
 	}
 	rows := int64(0)
-	err := e.options.Scan(ctx, e.files[file].Shard, fields, func(first int64, columns []*column.Array) error {
+	err := e.options.Scan(ctx, e.files[m.file].Shard, fields, func(first int64, columns []*column.Array) error {
 		n := 0
-		for i, c := range wanted {
+		for i, c := range m.columns {
 			if values[c] = columns[i]; columns[i] != nil {
 				n = columns[i].Len
 			}
 		}
 		rows = first + int64(n)
-		return e.matchRows(first, n, values, lacking, sets, data.sequence, &e.files[file].Deleted)
+		return e.matchRows(first, n, values, m)
 	})
 	if err == nil && rows == 0 { // the file lacks all key columns
 		rows = data.rows
-		err = e.matchRows(0, int(data.rows), make([]*column.Array, len(e.columns)), lacking, sets, data.sequence, &e.files[file].Deleted)
+		err = e.matchRows(0, int(data.rows), make([]*column.Array, len(e.columns)), m)
 	}
 	if err == nil && rows != data.rows {
 		err = fmt.Errorf("%w: the file has %d rows, and its manifest says %d", shard.ErrCorrupt, rows, data.rows)
@@ -204,14 +200,15 @@ func (e *equal) match(ctx context.Context, file int, sets []*keySet) error {
 	return nil
 }
 
-func (e *equal) matchRows(first int64, n int, values []*column.Array, lacking [][]byte, sets []*keySet, sequence int64, deleted *table.Rows) error {
+func (e *equal) matchRows(first int64, n int, values []*column.Array, m *match) error {
+	sequence := e.set.data[m.file].sequence
 	var b []byte
-	for _, set := range sets {
+	for _, set := range m.sets {
 		for row := range n {
 			b = b[:0]
 			for _, c := range set.columns {
 				if values[c] == nil {
-					b = append(b, lacking[c]...)
+					b = append(b, m.lacking[c]...)
 					continue
 				}
 				var err error
@@ -220,7 +217,7 @@ func (e *equal) matchRows(first int64, n int, values []*column.Array, lacking []
 				}
 			}
 			if set.keys[keyOf(b)] > sequence {
-				deleted.Add(first+int64(row), first+int64(row)+1)
+				m.rows.Add(first+int64(row), first+int64(row)+1)
 			}
 		}
 	}

@@ -26,6 +26,8 @@ type fixture struct {
 	meta    map[string]any
 	columns map[string]map[int32]*column.Array // of files, by address and field ID
 
+	keeper table.Keeper
+
 	mu    sync.Mutex
 	scans map[string]int // by address
 }
@@ -96,7 +98,7 @@ func (f *fixture) open(t testing.TB, snapshot string) (*table.Snapshot, error) {
 }
 
 func (f *fixture) options(snapshot string) table.Options {
-	return table.Options{Store: &f.Store, Scan: f.scan, Snapshot: snapshot, Parallel: 4}
+	return table.Options{Store: &f.Store, Scan: f.scan, Snapshot: snapshot, Parallel: 4, Keeper: f.keeper}
 }
 
 func (f *fixture) scan(_ context.Context, s shard.Shard, fields []table.Field, each func(int64, []*column.Array) error) error {

@@ -7,6 +7,7 @@
 //     (prune.go).
 //   - [Data.Count] counts the samples of units: by arithmetic, from counts that an earlier start kept
 //     (counts_segment.go has the format, byte by byte), or by reading.
+//   - [DeletedRows] keeps deleted rows of tables with the counts.
 //
 // The package knows row groups, and neither orders nor streams.
 package samples

@@ -16,8 +16,8 @@ import (
 const defaultParallel = 16
 
 // Open opens the table that addresses name, or returns nil. snapshot chooses one of its
-// snapshots, "" the latest.
-func Open(ctx context.Context, store shard.Store, formats table.Formats, addresses []string, snapshot string) (*table.Snapshot, error) {
+// snapshots, "" the latest. kept has deleted rows that earlier openings found.
+func Open(ctx context.Context, store shard.Store, formats table.Formats, addresses []string, snapshot string, kept table.Keeper) (*table.Snapshot, error) {
 	if err := check(formats, addresses, snapshot); err != nil || !table.AnyTable(addresses) {
 		return nil, err
 	}
@@ -25,6 +25,7 @@ func Open(ctx context.Context, store shard.Store, formats table.Formats, address
 	_, at := table.Cut(address)
 	t, err := formats.Open(ctx, address, table.Options{
 		Store: store, Scan: scan.New(store), Snapshot: snapshot, Parallel: cmp.Or(shard.RemoteOf(store).Parallel(at), defaultParallel),
+		Keeper: kept,
 	})
 	if err != nil {
 		return nil, err
