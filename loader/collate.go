@@ -132,7 +132,8 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 		limited.Make(ctx)
 	}
 	if c.imaging != nil {
-		if err := c.timed(at, stageImages, 0, func() error { return c.decodeImages(ctx, b, rows) }); err != nil {
+		at.set(stageImages, 0)
+		if err := c.decodeImages(ctx, b, rows); err != nil {
 			return b, err
 		}
 		if lost := int64(len(b.losses)); !c.buckets {

@@ -44,11 +44,12 @@
 // # Goroutines
 //
 // Without workers only the stream has goroutines; the consumer's goroutine makes each batch when it
-// asks for it. With n workers an iteration has n+1 goroutines, and up to Options.ImageParallel help
-// with the images of a batch while it is made. When the loop over Batches is left, by its end, an
-// error, break, return, a panic or runtime.Goexit, they have ended and all memory is free except
-// the batches that the consumer holds. For that, transforms and collates must return when their ctx
-// ends. Their errors and panics reach the consumer as the last element of the iteration.
+// asks for it. With n workers an iteration has n+1 goroutines, and up to Options.ImageParallel more
+// while images are decoded: row by row, the earliest step first. When the loop over
+// Batches is left, by its end, an error, break, return, a panic or runtime.Goexit, they have ended
+// and all memory is free except the batches that the consumer holds. For that, transforms and
+// collates must return when their ctx ends. Their errors and panics reach the consumer as the last
+// element of the iteration.
 //
 // The package never changes the order of rows, writes no log, and does not look at what is in a
 // batch.

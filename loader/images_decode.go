@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"image"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -18,6 +16,8 @@ import (
 // An imageJob is the images of a batch in the making. Lenses take its rows in order.
 type imageJob struct {
 	*imaging
+	ctx     context.Context // of the making
+	done    chan struct{}   // closed when all rows are made
 	batch   *Batch
 	names   *rowNames
 	skips   bool            // lost files do not end the job
@@ -26,10 +26,11 @@ type imageJob struct {
 	tensors [][]byte        // by column, in the batch's memory
 	sizes   [][]image.Point // by column and row: of the pictures upright; only of columns without lists
 
-	next atomic.Int64
-	end  atomic.Int64 // rows from here on are not decoded
-
-	mu     sync.Mutex
+	// Guarded by the imaging's mutex.
+	next   int // the first row that no lens has
+	end    int // rows from here on are not decoded
+	making int // rows that lenses have
+	over   bool
 	failed []imageFailure
 }
 
@@ -93,8 +94,6 @@ func (j *imageJob) begin(c *collator, b *Batch) {
 		j.files, j.tensors, j.lists = make([][][]byte, len(c.images)), make([][]byte, len(c.images)), make([]imageLists, len(c.images))
 		j.sizes = make([][]image.Point, len(c.images))
 	}
-	j.next.Store(0)
-	j.end.Store(int64(b.Rows))
 }
 
 // reset forgets the files, whose blocks may go, and the failures.
@@ -105,40 +104,19 @@ func (j *imageJob) reset() {
 	j.batch, j.failed = nil, nil
 }
 
-// all decodes with one lens, and with others that are idle.
+// all decodes the rows, and sorts the failures.
 func (j *imageJob) all(ctx context.Context) error {
-	own, err := j.take(ctx)
-	if err != nil {
-		return err
-	}
-	var helpers sync.WaitGroup
-	for range j.batch.Rows - 1 {
-		l := j.tryTake()
-		if l == nil {
-			break
-		}
-		helpers.Go(func() { j.work(ctx, l) })
-	}
-	j.work(ctx, own)
-	helpers.Wait()
+	err := j.do(ctx, j)
 	slices.SortFunc(j.failed, func(a, b imageFailure) int { return cmp.Compare(a.row, b.row) })
-	return context.Cause(ctx)
+	return err
 }
 
-// work decodes rows until the job is done, and releases the lens: others may wait for its share of
-// the memory.
-func (j *imageJob) work(ctx context.Context, l *lens) {
-	defer j.give(l)
-	for ctx.Err() == nil {
-		row := int(j.next.Add(1) - 1)
-		if int64(row) >= j.end.Load() {
+// make makes the tensors of a row.
+func (j *imageJob) make(l *lens, row int) {
+	for k := range j.columns {
+		if err := j.decodeRow(j.ctx, l, k, row); err != nil {
+			j.fail(imageFailure{row, k, err})
 			return
-		}
-		for k := range j.columns {
-			if err := j.decodeRow(ctx, l, k, row); err != nil {
-				j.fail(imageFailure{row, k, err})
-				break
-			}
 		}
 	}
 }
@@ -166,7 +144,7 @@ func (j *imageJob) fail(f imageFailure) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if !j.skips || !isLostImage(f.err) {
-		j.end.Store(min(j.end.Load(), int64(f.row)))
+		j.end = min(j.end, f.row)
 	}
 	j.failed = append(j.failed, f)
 }

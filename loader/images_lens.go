@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/images/codec"
@@ -21,7 +22,7 @@ import (
 // imaging decodes the images of a pass: it has a number of lenses, and their memory. A lens has a
 // share of its own, which suffices for most images. For a larger one it takes the difference from a
 // room that all lenses share, waiting until enough of it is free. A lens returns it before it waits
-// for anything else, so that no two wait for each other.
+// for anything else, so that no two wait for each other, and before it starts on another batch.
 type imaging struct {
 	columns []*imageColumn
 	open    func() (codec.Decoder, error)
@@ -30,9 +31,13 @@ type imaging struct {
 	shared  *mem.Account // of the room
 	account *mem.Account // the stream's, which counts both; nil in tests
 
-	places chan struct{} // holds a value for each lens in use
+	took  *atomic.Int64  // time of all lenses
+	group sync.WaitGroup // a goroutine for each lens in use
+
 	mu     sync.Mutex
+	unused int // lenses that were not made yet
 	idle   []*lens
+	queue  []*imageJob // with rows that no lens has, by their steps
 	closed bool
 }
 
@@ -128,7 +133,7 @@ func (r *recipe) newImaging(n imageNeed, account *mem.Account) *imaging {
 	if len(r.images) == 0 {
 		return nil
 	}
-	im := &imaging{columns: r.images, open: r.decoder, each: n.each, room: n.least + n.more, account: account, places: make(chan struct{}, n.lenses)}
+	im := &imaging{columns: r.images, open: r.decoder, each: n.each, room: n.least + n.more, account: account, unused: n.lenses, took: &r.times[stageImages]}
 	if account != nil { // a taker of the user's may have reserved less
 		im.room = max(n.least, account.Reserved()[mem.Scratch])
 	}
@@ -137,66 +142,47 @@ func (r *recipe) newImaging(n imageNeed, account *mem.Account) *imaging {
 	return im
 }
 
-// take waits for a lens.
-func (im *imaging) take(ctx context.Context) (*lens, error) {
-	select {
-	case im.places <- struct{}{}:
-		return im.pick(), nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// tryTake returns nil if all lenses are in use.
-func (im *imaging) tryTake() *lens {
-	select {
-	case im.places <- struct{}{}:
-		return im.pick()
-	default:
-		return nil
-	}
-}
-
-// pick prefers the lens that was used last, whose scratch has grown.
-func (im *imaging) pick() *lens {
-	im.mu.Lock()
-	defer im.mu.Unlock()
+// pickLocked returns nil if all lenses are in use. It prefers the lens that was used last, whose
+// scratch has grown.
+func (im *imaging) pickLocked() *lens {
 	if last := len(im.idle) - 1; last >= 0 {
 		l := im.idle[last]
 		im.idle = im.idle[:last]
 		return l
 	}
+	if im.unused == 0 {
+		return nil
+	}
+	im.unused--
 	im.charge(im.each)
 	return &lens{augmenters: make([]*images.Augmenter, len(im.columns)), kept: make([]int64, len(im.columns))}
 }
 
-// give takes a lens back.
-func (im *imaging) give(l *lens) {
+// giveLocked takes a lens back.
+func (im *imaging) giveLocked(l *lens) {
 	if l.more > 0 {
 		im.drop(l)
 	}
-	im.mu.Lock()
-	defer im.mu.Unlock()
 	if im.closed {
 		im.end(l)
 	} else {
 		im.idle = append(im.idle, l)
 	}
-	<-im.places
 }
 
-// close frees the lenses, those in use when they come back.
+// close frees the lenses. Jobs must end: their contexts have ended.
 func (im *imaging) close() {
 	if im == nil {
 		return
 	}
 	im.mu.Lock()
-	defer im.mu.Unlock()
 	im.closed = true
 	for _, l := range im.idle {
 		im.end(l)
 	}
 	im.idle = nil
+	im.mu.Unlock()
+	im.group.Wait()
 }
 
 func (im *imaging) end(l *lens) {

@@ -133,9 +133,8 @@ func TestLensesCount(t *testing.T) {
 			t.Errorf("%s are used, want %s", mem.Bytes(got), mem.Bytes(want))
 		}
 	}
-	one, _ := im.take(t.Context())
-	two := im.tryTake()
-	if two == nil || im.tryTake() != nil {
+	one, two := im.pickLocked(), im.pickLocked()
+	if two == nil || im.pickLocked() != nil {
 		t.Error("there are not two lenses")
 	}
 	used(2 * need.each)
@@ -157,13 +156,13 @@ func TestLensesCount(t *testing.T) {
 	if err := im.apply(ctx, two, 0, imageFile{dst: dst, data: file(31, 24, 1, true), seed: r1}); err != context.Canceled {
 		t.Errorf("it did not wait: %v", err)
 	}
-	im.give(one)
+	im.giveLocked(one)
 	used(2 * need.each)
 	if err := apply(two, 31); err != nil {
 		t.Error(err)
 	}
 	im.close()
-	im.give(two)
+	im.giveLocked(two)
 	used(0)
 	if w.held != 0 {
 		t.Errorf("decoders hold %s", mem.Bytes(w.held))

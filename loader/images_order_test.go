@@ -1,8 +1,11 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"image"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -49,7 +52,6 @@ func TestImagesFirstFailure(t *testing.T) {
 				imaging: im, batch: &Batch{Rows: rows}, names: &rowNames{rows: make([]int64, rows), sources: make([]int32, rows)},
 				files: [][][]byte{{good, nil, good, nil, good, good}}, tensors: [][]byte{make([]byte, rows*im.columns[0].bytes)}, sizes: [][]image.Point{make([]image.Point, rows)},
 			}
-			j.end.Store(rows)
 			if err := j.all(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -59,4 +61,71 @@ func TestImagesFirstFailure(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A turnDecoder notes the widths of its images, a millisecond each.
+type turnDecoder struct {
+	codec.Go
+	turns *[]int
+}
+
+func (d *turnDecoder) Decode(data []byte, h codec.Header, r image.Rectangle, denom int) (codec.Pixels, error) {
+	*d.turns = append(*d.turns, h.Width)
+	time.Sleep(time.Millisecond)
+	return d.Go.Decode(data, h, r, denom)
+}
+
+// All lenses decode the earliest step, though a later one has come before it.
+func TestImagesEarliestStepFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := imageOf("other", images.Options{Height: 2}).Shape(imageSchema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var turns []int
+		r := &recipe{decoder: goDecoder}
+		for _, c := range s.columns {
+			r.images = append(r.images, c.images...)
+		}
+		need, err := r.imageNeed(1, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.decoder = func() (codec.Decoder, error) { return &turnDecoder{turns: &turns}, nil }
+		im := r.newImaging(need, nil)
+		var mu sync.Mutex
+		var ended []int64
+		ctx, cancel := context.WithCancel(t.Context())
+		begin := func(ctx context.Context, step int64, want error) {
+			const rows = 3
+			j := &imageJob{
+				imaging: im, batch: &Batch{Rows: rows, Step: step}, names: &rowNames{rows: make([]int64, rows), sources: make([]int32, rows)},
+				tensors: [][]byte{make([]byte, rows*im.columns[0].bytes)}, sizes: [][]image.Point{make([]image.Point, rows)}, files: make([][][]byte, 1),
+			}
+			for range rows {
+				j.files[0] = append(j.files[0], file(10+int(step), 8, 1, true))
+			}
+			go func() {
+				if err := j.all(ctx); err != want {
+					t.Errorf("step %d: %v", step, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				ended = append(ended, step)
+			}()
+			synctest.Wait()
+		}
+		begin(t.Context(), 2, nil)
+		begin(ctx, 1, context.Canceled)
+		begin(t.Context(), 0, nil)
+		cancel()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		im.close()
+		if want := []int{12, 10, 10, 10, 12, 12}; !slices.Equal(turns, want) || !slices.Equal(ended, []int64{1, 0, 2}) {
+			t.Errorf("decoded %v, want %v; ended %v", turns, want, ended)
+		}
+	})
 }

@@ -51,8 +51,7 @@ type Stats struct {
 	Work   Queue // from the loader to its workers: waits in put are for collate and transforms
 	Ready  Queue // from the workers to the consumer: waits in get are the consumer's, in put the loader's
 
-	// The workers' time, summed. While a batch has its images decoded, other goroutines may help,
-	// but only its worker's time counts.
+	// The workers' time, summed; for Images, the time of the goroutines that decode them.
 	Images, Gather, Pad, Transform time.Duration
 
 	Stream iterable.Stats

@@ -20,8 +20,7 @@ import (
 var errNotWanted = errors.New("the batches have no consumer any more")
 
 // A run is a loader and the goroutine that deals out its batches, for one iteration or several in a
-// row. From a session's second epoch on, the loader reads the next epoch ahead into the free slots
-// of the same rings.
+// row: the loader reads the next epoch ahead into the free slots of the same rings.
 type run struct {
 	session   *session
 	continues bool
@@ -46,9 +45,9 @@ type run struct {
 }
 
 // newRun returns a run of an iteration. The session's mutex is held.
-func newRun(it *iteration, continues bool) *run {
+func newRun(it *iteration) *run {
 	r := &run{
-		session: it.session, continues: continues && !it.single.Part(), workers: it.session.dataset.data.Loader.Workers, outputs: it.outputs(),
+		session: it.session, continues: !it.single.Part(), workers: it.session.dataset.data.Loader.Workers, outputs: it.outputs(),
 		done: make(chan struct{}), next: make(chan *iteration, 1), now: it,
 	}
 	r.ctx, r.cancel = context.WithCancelCause(it.session.dataset.ctx)

@@ -228,7 +228,7 @@ func (s *session) begin(it *iteration) (others []*iteration, differ error) {
 		}
 		r.cancel(errNotWanted)
 	}
-	s.dataset.engine.start(newRun(it, s.begun > 1))
+	s.dataset.engine.start(newRun(it))
 	return nil, nil
 }
 
