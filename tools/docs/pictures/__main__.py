@@ -1,11 +1,13 @@
-"""Draws the pictures of docs/ that show a running job: top, the page and a trace. make pictures runs it.
+"""Draws the pictures of docs/ that show programs at work. make pictures runs it.
 
-The job trains on two ranks from an S3 server behind a link of limited speed, with a small cache on
-the local disk. Figures depend on the machine that draws.
+They are a plan, a montage, and top, the page and a trace of a running job; --still leaves out the job.
+It trains on two ranks from an S3 server behind a link of limited speed, with a small cache on the local
+disk. Figures depend on the machine that draws.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import subprocess
@@ -28,8 +30,22 @@ SECONDS = 75.0  # of history on the page
 RATE = 10 << 20  # bytes a second of the link
 
 
+PLAN = "testdata/shop --shuffle --batch-size 64 --world-size 8 --nodes 4 --memory 1GiB --node-bandwidth 100MiB"
+MONTAGE = "testdata/shop -n 8 --seed 7 --images img_jpg=imagenet_train,size=96 --epochs 4"
+
+
 def main() -> None:
-    PICTURES.mkdir(exist_ok=True)
+    parser = argparse.ArgumentParser(prog="pictures", description=__doc__.splitlines()[0])
+    parser.add_argument("--still", action="store_true", help="only those that need no running job")
+    os.chdir(ROOT)
+    terminal.draw([PROGRAM, "plan", *PLAN.split()], PICTURES / "plan.svg")
+    montage = [PROGRAM, "sample", *MONTAGE.split(), "--montage", PICTURES / "montage.png"]
+    subprocess.run(montage, check=True, stdout=subprocess.DEVNULL)
+    if not parser.parse_args().still:
+        job_at_work()
+
+
+def job_at_work() -> None:
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         root = Path(name)
         tables.make(root / "data")

@@ -45,7 +45,7 @@ THEME = TerminalTheme(
 )
 
 # Fonts come from the reader's system.
-FORMAT = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="VIEW" role="img" aria-label="shardfeed top">
+FORMAT = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="VIEW" role="img" aria-label="LABEL">
 <style>
 .{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, monospace; font-size: {char_height}px; line-height: {line_height}px; }}
 {styles}
@@ -60,11 +60,12 @@ FORMAT = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="VIEW" role="img" ar
 
 
 def draw(command: list[object], file: Path) -> None:
+    """Draws a command of the program and what it prints."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
     console.print(Text.from_ansi(_printed(command)))
-    svg = console.export_svg(theme=THEME, code_format=FORMAT, unique_id="top")
+    svg = console.export_svg(theme=THEME, code_format=FORMAT, unique_id=file.stem)
     width, height = map(float, re.search(r"<!-- ([\d.]+) ([\d.]+) -->", svg).groups())
-    svg = svg.replace("VIEW", f"-12 -10 {width + 24:.0f} {height + 20:.0f}")
+    svg = svg.replace("LABEL", f"shardfeed {command[1]}").replace("VIEW", f"-12 -10 {width + 24:.0f} {height + 20:.0f}")
     file.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n")
 
 
