@@ -65,6 +65,11 @@ func newBPE(p part, f form) (*bpe.Model, []vocab.Token, error) {
 	case m.Suffix != nil && *m.Suffix != "":
 		return nil, nil, unsupported(p.name, "it has the end_of_word_suffix %q", *m.Suffix)
 	}
+	if _, ok := m.Vocab[metaspace]; m.ByteFallback && !ok {
+		if err := f.fallback(p); err != nil {
+			return nil, nil, err
+		}
+	}
 	tokens, err := vocabulary(m.Vocab)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", p.name, err)

@@ -25,6 +25,15 @@ func (f form) inside(text string) (inside string, ok bool) {
 	return text, true
 }
 
+// fallback refuses byte_fallback in a vocabulary without metaspace, of which words do not have the
+// bytes.
+func (f form) fallback(p part) error {
+	if f.spaces {
+		return unsupported(p.name, "it has byte_fallback, and its vocabulary lacks %q", metaspace)
+	}
+	return nil
+}
+
 // bytesOf undoes the table of GPT-2, which writes each byte as a printable character.
 func bytesOf(text string) (bytes string, ok bool) {
 	b := make([]byte, 0, len(text))

@@ -66,7 +66,7 @@ func (f *file) build() (*Tokenizer, error) {
 		return nil, err
 	}
 	form, mark := form{}, metaspace
-	if model.kind == "BPE" {
+	if model.kind != "WordPiece" {
 		if form.spaces, err = f.spaces(t); err != nil {
 			return nil, err
 		}

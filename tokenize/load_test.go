@@ -137,6 +137,9 @@ func TestRefusedParts(t *testing.T) {
 		maps.Copy(m, change)
 		return byteLevel(fields{"model": m, "added_tokens": nil})
 	}
+	metaspaces := func(model fields) fields {
+		return fields{"pre_tokenizer": fields{"type": "Metaspace", "replacement": metaspace}, "model": model}
+	}
 	for name, f := range map[string]fields{
 		"dropout":          bpe(fields{"dropout": 0.1}),
 		"prefix":           bpe(fields{"continuing_subword_prefix": "##"}),
@@ -147,6 +150,8 @@ func TestRefusedParts(t *testing.T) {
 		"added id":         byteLevel(fields{"added_tokens": []fields{{"id": 300, "content": "<s>"}}}),
 		"after ByteLevel":  byteLevel(fields{"pre_tokenizer": fields{"type": "Sequence", "pretokenizers": []fields{{"type": "ByteLevel"}, {"type": "Digits"}}}}),
 		"changes words":    byteLevel(fields{"pre_tokenizer": fields{"type": "Sequence", "pretokenizers": []fields{{"type": "Digits"}, {"type": "ByteLevel", "add_prefix_space": true}}}}),
+		"no metaspace":     metaspaces(fields{"type": "BPE", "vocab": fields{"<0x41>": 0, "a": 1}, "merges": []string{}, "byte_fallback": true}),
+		"no metaspace 2":   metaspaces(fields{"type": "Unigram", "vocab": [][]any{{"<unk>", 0}, {"a", -1}}, "unk_id": 0, "byte_fallback": true}),
 		"no template text": byteLevel(fields{"post_processor": fields{"type": "TemplateProcessing", "single": []fields{}}}),
 	} {
 		raw, err := json.Marshal(f)

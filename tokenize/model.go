@@ -19,7 +19,7 @@ func newModel(p part, f form) (words.Model, []vocab.Token, error) {
 		if f.skipSpace || f.bytes {
 			return nil, nil, unsupported("pre_tokenizer", "it drops white space or writes bytes before a model of type Unigram")
 		}
-		return newUnigram(p)
+		return newUnigram(p, f)
 	case "WordPiece":
 		if f.bytes {
 			return nil, nil, unsupported("pre_tokenizer", "it writes bytes before a model of type WordPiece")

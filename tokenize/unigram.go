@@ -39,7 +39,7 @@ func (t *scoredToken) UnmarshalJSON(raw []byte) error {
 }
 
 // newUnigram reads a model of type Unigram.
-func newUnigram(p part) (words.Model, []vocab.Token, error) {
+func newUnigram(p part, f form) (words.Model, []vocab.Token, error) {
 	var m unigramModel
 	if err := p.read(&m); err != nil {
 		return nil, nil, err
@@ -48,14 +48,26 @@ func newUnigram(p part) (words.Model, []vocab.Token, error) {
 		return nil, nil, unsupported(p.name, "it has no unk_id, so some texts have no tokens")
 	}
 	c := unigram.Config{Unknown: *m.Unknown, ByteFallback: m.ByteFallback}
+	if f.spaces {
+		c.Start = " "
+	}
 	tokens, ids := make([]vocab.Token, 0, len(m.Vocab)), make(map[string]int, len(m.Vocab))
 	for id, t := range m.Vocab {
 		if other, ok := ids[t.text]; ok && t.text != "" { // no text has an empty token
 			return nil, nil, unsupported(p.name, "%q has the ids %d and %d", t.text, other, id)
 		}
 		ids[t.text] = id
-		c.Tokens, c.Scores = append(c.Tokens, t.text), append(c.Scores, t.score)
+		inside, ok := f.inside(t.text)
+		if !ok {
+			inside = "" // no word has it
+		}
+		c.Tokens, c.Scores = append(c.Tokens, inside), append(c.Scores, t.score)
 		tokens = append(tokens, vocab.Token{Text: t.text, ID: int32(id)})
+	}
+	if _, ok := ids[metaspace]; m.ByteFallback && !ok {
+		if err := f.fallback(p); err != nil {
+			return nil, nil, err
+		}
 	}
 	model, err := unigram.New(c)
 	if err != nil {

@@ -2,6 +2,7 @@ package unigram
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/trie"
 	"github.com/shardfeed/shardfeed/tokenize/internal/words"
@@ -14,6 +15,8 @@ type Config struct {
 	Unknown int // id of the unknown token
 	// ByteFallback makes unknown characters tokens of their bytes, such as <0x0A>.
 	ByteFallback bool
+	// Start starts nearly all words: only these are in the table of words that are one token.
+	Start string
 }
 
 // A Model is a vocabulary that is ready for use.
@@ -24,6 +27,7 @@ type Model struct {
 	unknownScore float64
 	bytes        *[256]int32 // tokens of bytes or trie.None; nil without fallback
 	longest      int         // bytes of a token
+	words        *words.Tokens
 }
 
 const (
@@ -63,7 +67,26 @@ func New(c Config) (*Model, error) {
 			m.bytes[b] = m.token(fmt.Appendf(nil, "<0x%02X>", b))
 		}
 	}
+	m.addWords(c)
 	return m, nil
+}
+
+// addWords makes the table of words that are one token.
+func (m *Model) addWords(c Config) {
+	s := m.newSpeller()
+	var spelled, ids []int32
+	for id, word := range c.Tokens {
+		if len(word) > words.Short || !strings.HasPrefix(word, c.Start) {
+			continue
+		}
+		if spelled = s.Spell(spelled[:0], []byte(word)); len(spelled) == 1 && spelled[0] == int32(id) {
+			ids = append(ids, int32(id))
+		}
+	}
+	m.words = words.NewTokens(len(ids))
+	for _, id := range ids {
+		m.words.Add(c.Tokens[id], id)
+	}
 }
 
 // token returns the token with a text, or trie.None.
@@ -79,8 +102,10 @@ func (m *Model) token(text []byte) int32 {
 
 // NewEncoder implements [words.Model].
 func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
-	return words.NewCached(m.newSpeller(), words.NewTokens(0), cacheBytes)
+	return words.NewCached(m.newSpeller(), m.words, cacheBytes)
 }
 
 // Memory returns the bytes of the model's tables.
-func (m *Model) Memory() int64 { return m.trie.Memory() + 8*int64(len(m.scores)) + 4*256 }
+func (m *Model) Memory() int64 {
+	return m.trie.Memory() + m.words.Memory() + 8*int64(len(m.scores)) + 4*256
+}
