@@ -155,18 +155,19 @@ var rules = []rule{
 	{at: "iterable/internal/transform", may: []string{"column", "rowgroup", "tokenize", "internal/cores", "internal/option"}}, // columns of blocks: no files, no orders
 	{at: "iterable/internal/estimate", may: []string{"rowgroup", "internal/mem", "iterable/internal/minheap"}},
 	{at: "iterable", may: []string{"audit", "tokenize", "iterable/internal/ahead", "iterable/internal/transform", "iterable/internal/estimate", "iterable/internal/minheap", "iterable/internal/keep", "iterable/internal/samples", "iterable/internal/saved", "iterable/internal/tables", "iterable/internal/panics", "column", "table", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/regular", "internal/size", "internal/wait"}},
-	{at: "loader", may: []string{"audit", "column", "images", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half", "internal/wait"}},
+	{at: "loader", may: []string{"audit", "column", "images", "images/boxes", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half", "internal/wait"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
 	{at: "loader/loaderarrow", may: []string{"column", "loader", "internal/arrowipc"}},
 	{at: "gpu", may: []string{"column", "loader", "iterable", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/wait"}},
 	{at: "gpu/cuda", may: []string{"gpu"}},
 	{at: "internal/fakecuda"},
 	{at: "internal/jsonl", may: []string{"column", "internal/mem", "internal/half"}},
-	{at: root, may: []string{"column", "tokenize", "shard", "shard/all", "shard/hdfs", "shard/s3", "shard/hub", "shard/gs", "shard/azure", "shard/web", "table", "table/all", "table/scan", "table/hive", "table/iceberg/rest", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
+	{at: root, may: []string{"column", "tokenize", "shard", "shard/all", "shard/hdfs", "shard/s3", "shard/hub", "shard/gs", "shard/azure", "shard/web", "table", "table/all", "table/scan", "table/hive", "table/iceberg/rest", "cache", "rowgroup", "rule", "shuffle", "iterable", "loader", "images", "images/boxes", "images/codec", "internal/cores", "internal/mem", "internal/option", "internal/size", "internal/text", "internal/trusted", "internal/regular"}},
 	{at: "internal/inspect", may: []string{"internal/table", "internal/text", "column", "shard", "rowgroup", "shuffle", "internal/mem", "internal/parquet", "internal/jsonl"}}, // the verb's alone
 	{at: "internal/engine", may: []string{root, "audit", "cache", "column", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/cores", "internal/loads", "internal/mem", "internal/option", "internal/regular", "internal/verdict", "internal/wait"}},
 	{at: "internal/engine/wire", may: []string{root, "audit", "loader", "iterable", "rowgroup", "shard", "shuffle", "internal/loads", "internal/mem", "internal/option", "internal/wait"}}, // messages and failures: no data sets, no sessions
 	{at: "images/codec"},
+	{at: "images/boxes", may: []string{"internal/option"}}, // pictures are views to it
 	{at: "images/turbo", may: []string{"images/codec"}},
 	{at: "images", may: []string{"images/codec", "internal/image/resize", "internal/option", "internal/half"}}, // not images/turbo: the program chooses the decoder
 	{at: "internal/image/resize"},
