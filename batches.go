@@ -35,6 +35,7 @@ func (s Spec) LoaderOptions() loader.Options {
 	}
 	valid := option.List{New: newOptionError}
 	o.Features, o.Fill, o.Pad = s.features(&valid), s.fills(&valid), s.pads(&valid)
+	o.Boxes = s.Boxes
 	if o.Images, o.ImageDecoder = s.Images, s.decoder(); len(o.Images) > 0 {
 		o.ImageParallel = o.Workers // also where large batches leave memory for fewer workers
 	}

@@ -18,7 +18,7 @@ func (d *Dataset) Chosen() map[string]string {
 	for field, value := range map[string]any{
 		"Filters": s.Filters, "Part": s.Part, "Parts": s.Parts, "PartKey": s.PartKey, "PartSeed": s.PartSeed, "Subsample": s.Subsample,
 		"RowsNew": s.RowsNew, "Weight": s.Weight, "Sources": comparedSources(s.Sources), "Pack": s.Pack.compared(), "Bucket": s.Bucket.compared(),
-		"Vocabulary": s.Vocabulary, "Unknown": s.Unknown, "Cast": s.Cast, "Hash": s.Hash, "Scale": s.Scale, "Stack": s.Stack, "Images": s.Images,
+		"Vocabulary": s.Vocabulary, "Unknown": s.Unknown, "Cast": s.Cast, "Hash": s.Hash, "Scale": s.Scale, "Stack": s.Stack, "Images": s.Images, "Boxes": s.Boxes,
 		"Tokenize": comparedTokenizers(d.tokenizers),
 	} {
 		if v := reflect.ValueOf(value); !v.IsZero() && (v.Kind() != reflect.Map || v.Len() > 0) {

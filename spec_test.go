@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/boxes"
 	"github.com/shardfeed/shardfeed/internal/leaktest"
 	"github.com/shardfeed/shardfeed/internal/option/optiontest"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -58,6 +59,7 @@ func TestSpecValidatesEveryField(t *testing.T) {
 			map[string]images.Options{"img": {Crop: "middle"}},
 			map[string]images.Options{"img": {Flip: 2}},
 		},
+		"Boxes": {map[string]boxes.Options{"": {Of: "img"}}, map[string]boxes.Options{"boxes": {}}, map[string]boxes.Options{"boxes": {Of: "img", Format: "yx"}}},
 		"Pad": {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
 	})
 }

@@ -87,7 +87,7 @@ func (s Spec) validateCache(p *option.List) {
 }
 
 func (s Spec) validateBatches(p *option.List) {
-	p.Join(loader.Options{BatchSize: s.BatchSize, Workers: s.Workers, LocalWorldSize: s.LocalWorldSize, Features: s.features(p), Images: s.Images}.Validate())
+	p.Join(loader.Options{BatchSize: s.BatchSize, Workers: s.Workers, LocalWorldSize: s.LocalWorldSize, Features: s.features(p), Images: s.Images, Boxes: s.Boxes}.Validate())
 	p.Within("Slots", int64(s.Slots), maxSlots)
 	s.fills(p)
 	s.pads(p)

@@ -25,6 +25,12 @@ func (o Options) View(size image.Point, seed uint64) [4]float64 {
 	return [4]float64{x0, y0, x1, y1}
 }
 
+// Result returns the size of the result.
+func (o Options) Result() (width, height int) {
+	o = o.withDefaults()
+	return o.Width, o.Height
+}
+
 // scaled returns the size to scale a box to. A center crop then takes a part of it.
 func (o *Options) scaled(box image.Rectangle) (width, height int) {
 	w, h := box.Dx(), box.Dy()

@@ -92,6 +92,7 @@ type collator struct {
 	names    rowNames                          // of the batch that is made
 	imaging  *imaging                          // of the pass; nil without images
 	job      imageJob                          // of the batch that is made
+	stay     [][]bool                          // by column of boxes, which ones are not dropped
 	sample   iterable.Draw                     // the rows of a draw's sample, under buckets
 	numbered func() (seed uint64, epoch int64) // of rows by number; nil: the draw says it
 }
@@ -217,7 +218,7 @@ func (c *collator) gather(b *Batch, d *iterable.Draw, at *activity) error {
 		}
 	}
 	b.Columns = columns
-	return nil
+	return c.moveBoxes(b, d, at)
 }
 
 func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity) (*column.Array, error) {
@@ -230,7 +231,7 @@ func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity)
 		alloc = func(n int) ([]byte, error) { return c.allocScratch(b, n) }
 	}
 	a, err := c.shape.Gather(&c.gatherer, i, d.Blocks, d.Picks, alloc)
-	if err == nil {
+	if err == nil && c.shape.columns[i].stub == nil { // of boxes, which moveBoxes fills
 		err = c.fillers[i].apply(a, b.Alloc)
 	}
 	return a, err

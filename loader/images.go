@@ -27,6 +27,7 @@ type imageColumn struct {
 	number  int           // of its random numbers, in place of a transform's
 	like    string        // the column whose draw this one shares; "": it draws
 	lead    int           // its place among the recipe's images; -1: it draws
+	place   int           // its own place there
 	field   *column.Field // of the tensors
 }
 
@@ -45,15 +46,19 @@ func validateImages(p *option.List, all map[string]images.Options) {
 		if name == "" {
 			p.Add(field, "must name a column, got an empty name")
 		}
-		err := all[name].Validate()
-		var several interface{ Unwrap() []error }
-		if !errors.As(err, &several) {
-			continue
-		}
-		for _, problem := range several.Unwrap() {
-			braced := option.Spelled(problem, func(field string) string { return "{" + field + "}" })
-			p.Join(newProblem(field, "is invalid: "+braced))
-		}
+		invalid(p, field, all[name].Validate())
+	}
+}
+
+// invalid reports the problems of the options in a field.
+func invalid(p *option.List, field string, err error) {
+	var several interface{ Unwrap() []error }
+	if !errors.As(err, &several) {
+		return
+	}
+	for _, problem := range several.Unwrap() {
+		braced := option.Spelled(problem, func(field string) string { return "{" + field + "}" })
+		p.Join(newProblem(field, "is invalid: "+braced))
 	}
 }
 

@@ -56,20 +56,25 @@ func (c *collator) addGeometry(b *Batch) error {
 		if err != nil {
 			return err
 		}
-		k := slices.IndexFunc(c.images, func(m *imageColumn) bool { return m.name == name })
+		m := c.images[slices.IndexFunc(c.images, func(m *imageColumn) bool { return m.name == name })]
 		for row := range b.Valid {
-			m, of := c.images[k], c.job.sizes[k][row]
+			of := c.job.sizes[m.place][row]
 			if of == (image.Point{}) { // the row has no picture
 				continue
 			}
-			seed, _ := c.names.keyOf(row, m.number).pcg()
 			sizes[2*row], sizes[2*row+1] = int32(of.Y), int32(of.X)
-			for i, v := range m.options.View(of, seed) {
+			for i, v := range c.viewOf(m, row) {
 				boxes[4*row+i] = float32(v)
 			}
 		}
 	}
 	return nil
+}
+
+// viewOf returns the part of a row's picture that its image shows.
+func (c *collator) viewOf(m *imageColumn, row int) [4]float64 {
+	seed, _ := c.names.keyOf(row, m.number).pcg()
+	return m.options.View(c.job.sizes[m.place][row], seed)
 }
 
 // geometryOf lists the columns with Geometry, sorted.

@@ -52,7 +52,8 @@ func orderImages(all []*imageColumn) {
 		return 0
 	}
 	slices.SortStableFunc(all, func(a, b *imageColumn) int { return cmp.Compare(follows(a), follows(b)) })
-	for _, m := range all {
+	for i, m := range all {
+		m.place = i
 		m.lead = slices.IndexFunc(all, func(other *imageColumn) bool { return m.like != "" && other.name == m.like })
 	}
 }

@@ -86,11 +86,11 @@ func openPicturesOf(t testing.TB, store shard.Store, addresses []string, o itera
 	return openData(t, shard.Stores{"mem": store}, addresses, o)
 }
 
-func putPictures(t testing.TB, store *memstore.Store, dir string, rows []picture) {
+func putPictures[T any](t testing.TB, store *memstore.Store, dir string, rows []T) {
 	t.Helper()
 	for at, part := range slices.Collect(slices.Chunk(rows, (len(rows)+1)/2)) {
 		var b bytes.Buffer
-		w := parquet.NewGenericWriter[picture](&b)
+		w := parquet.NewGenericWriter[T](&b)
 		for group := range slices.Chunk(part, 10) {
 			if _, err := w.Write(group); err != nil {
 				t.Fatal(err)

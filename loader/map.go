@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/boxes"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -38,11 +39,12 @@ type MapOptions struct {
 	// for and 2 with the consumer. An Allocator of the user's has its own bound.
 	MaxBatches int
 
-	// NaN, Fill, Features, Images, ImageDecoder, Pad and Allocator are as in [Options].
+	// NaN, Fill, Features, Images, Boxes, ImageDecoder, Pad and Allocator are as in [Options].
 	NaN          bool
 	Fill         []Fill
 	Features     Features
 	Images       map[string]images.Options
+	Boxes        map[string]boxes.Options
 	ImageDecoder func() (codec.Decoder, error)
 	Pad          []Padding
 	Allocator    Allocator
@@ -82,6 +84,7 @@ func (o MapOptions) Validate() error {
 	}
 	o.Features.validate(&p)
 	validateImages(&p, o.Images)
+	validateBoxes(&p, o.Boxes)
 	for i, pad := range o.Pad {
 		pad.validate(&p, i)
 	}
@@ -141,7 +144,7 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 
 // recipe returns the recipe of the batches, and the memory that their images need.
 func (o MapOptions) recipe(ds *iterable.Dataset) (*recipe, imageNeed, error) {
-	r, err := newRecipe(ds.Schema(), Options{NaN: o.NaN, Fill: o.Fill, Features: o.Features, Images: o.Images, ImageDecoder: o.ImageDecoder, Pad: o.Pad})
+	r, err := newRecipe(ds.Schema(), Options{NaN: o.NaN, Fill: o.Fill, Features: o.Features, Images: o.Images, Boxes: o.Boxes, ImageDecoder: o.ImageDecoder, Pad: o.Pad})
 	if err != nil {
 		return nil, imageNeed{}, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/boxes"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -91,6 +92,11 @@ type Options struct {
 	// the row and the column's name. A file that cannot be decoded, a null, or one above the limits
 	// of images.Options is lost data; see OnError. It needs a data set with RowIDs or RowKeys.
 	Images map[string]images.Options
+
+	// Boxes moves the boxes and points in columns with the crop, the resize and the flip of an
+	// image, and drops boxes that fall out of it. Boxes become [n, 4] for each row, and points [n, 2]
+	// or [n, 3], of float32; points that are all kept stay in their lists.
+	Boxes map[string]boxes.Options
 
 	// ImageDecoder makes a decoder of images, which one goroutine uses at a time; nil is codec.Go.
 	// Each goroutine that decodes has one for each column of Images.
@@ -179,6 +185,7 @@ func (o Options) Validate() error {
 	}
 	o.Features.validate(&p)
 	validateImages(&p, o.Images)
+	validateBoxes(&p, o.Boxes)
 	for i, f := range o.Fill {
 		if f.Column == "" {
 			p.Add(fmt.Sprintf("Fill[%d].Column", i), "must not be empty")

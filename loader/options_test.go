@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/boxes"
 	"github.com/shardfeed/shardfeed/internal/option/optiontest"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -75,6 +76,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Epochs": {math.MaxInt64}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},
 		"Seats":  {shuffle.Seats{1}, shuffle.Seats{0, 0}},
 		"Images": {map[string]images.Options{"": {}}, map[string]images.Options{"img": {Height: -1}}},
+		"Boxes":  {map[string]boxes.Options{"": {Of: "img"}}, map[string]boxes.Options{"boxes": {}}},
 		"Pad":    {[]Padding{{}}}, "Packed.With": {[]string{"mask"}, []string{"doc_ids", "doc_ids"}}, "Transforms": {[]Transform{{}}},
 	})
 }

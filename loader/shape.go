@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
-	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -15,6 +14,7 @@ type Shape struct {
 	schema  *column.Schema
 	columns []shapeColumn
 	fills   []Fill // of the shape's columns, not of its matrices
+	boxes   []*boxColumn
 }
 
 // A shapeColumn describes how one column of batches is made.
@@ -23,28 +23,24 @@ type shapeColumn struct {
 	cast   *rowgroup.Caster // nil: values stay as they are
 	matrix *rowgroup.Matrix // nil: it is a single column
 	images []*imageColumn   // tensors that replace it, or members of it
-	stub   *column.Field    // the column without the members that are images
+	stub   *column.Field    // what is gathered for a column with images or boxes: without the images
 }
 
 // Shape binds the options to the columns of a data set. The error lists everything that does not
 // fit.
 func (o Options) Shape(s *column.Schema) (*Shape, error) {
-	return o.Features.bind(s, o.NaN, expandFills(s, o.Fill), o.Images)
-}
-
-// bind binds the features, with the replacements of nulls, and the images.
-func (f Features) bind(s *column.Schema, nan bool, fills []Fill, all map[string]images.Options) (*Shape, error) {
-	b := &binder{Features: f, data: s, nan: nan, fills: fills, stacked: make([]string, len(s.Fields)), kept: make([]bool, len(s.Fields))}
+	b := &binder{Features: o.Features, data: s, nan: o.NaN, fills: expandFills(s, o.Fill), stacked: make([]string, len(s.Fields)), kept: make([]bool, len(s.Fields))}
 	b.problems.New = newProblem
-	b.casts, b.hashes, b.scales = chosen(b, "Cast", f.Cast), chosen(b, "Hash", f.Hash), chosen(b, "Scale", f.Scale)
+	b.casts, b.hashes, b.scales = chosen(b, "Cast", b.Cast), chosen(b, "Hash", b.Hash), chosen(b, "Scale", b.Scale)
 	var matrices []*rowgroup.Matrix
-	for _, stack := range f.Stack {
+	for _, stack := range b.Stack {
 		if m := b.stack(stack); m != nil {
 			matrices = append(matrices, m)
 		}
 	}
-	b.bindImages(all)
+	b.bindImages(o.Images)
 	shape := b.shape(matrices)
+	b.bindBoxes(shape, o.Boxes)
 	return shape, b.problems.Err()
 }
 
@@ -57,7 +53,7 @@ func (s *Shape) AsStored() *Shape {
 	stored := *s
 	stored.schema = &column.Schema{Fields: slices.Clone(s.schema.Fields)}
 	for i, c := range s.columns {
-		if c.matrix == nil && c.cast == nil && c.images == nil {
+		if c.matrix == nil && c.cast == nil && c.stub == nil {
 			stored.schema.Fields[i] = rowgroup.Tensors(s.data.Fields[c.source])
 		}
 	}
@@ -141,6 +137,8 @@ func rowBytes(m *rowgroup.Reader, f *column.Field, source int) int64 {
 func (s *Shape) Gather(g *rowgroup.Gatherer, i int, blocks []*rowgroup.Block, picks []rowgroup.Pick, alloc column.Alloc) (*column.Array, error) {
 	c, f := &s.columns[i], s.schema.Fields[i]
 	switch {
+	case c.stub != nil:
+		return g.Gather(c.source, c.stub, blocks, picks, alloc)
 	case c.matrix != nil:
 		return g.Stack(c.matrix, blocks, picks, alloc)
 	case c.cast != nil:

@@ -32,7 +32,7 @@ func (f *flags) loader() loader.Options {
 	return loader.Options{
 		BatchSize: f.BatchSize, Tail: f.tailOrDefault(), Workers: cores.Number(),
 		Rank: f.rank, WorldSize: f.worldSize, LocalWorldSize: mem.LocalWorldSize(), Epoch: f.epoch, Epochs: f.epochs,
-		NaN: true, Features: f.at([]string{"any"}).LoaderOptions().Features, Images: f.Images,
+		NaN: true, Features: f.at([]string{"any"}).LoaderOptions().Features, Images: f.Images, Boxes: f.Boxes,
 	}
 }
 

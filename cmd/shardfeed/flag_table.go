@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/values"
 	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/boxes"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -96,6 +97,7 @@ func (f *flags) valueSettings() []setting {
 		{set: "features", name: "scale", field: &f.Scale, help: "mean and deviation by which a column is scaled, as in price=12.5,3.1; repeated for others"},
 		{set: "features", name: "stack", field: &f.Stack, help: "columns that become one matrix, as in x=num_*,price, or x:bfloat16=num_*,price for another type than float32; repeated for others"},
 		{set: "images", name: "images", field: &f.Images, help: imagesUsage},
+		{set: "images", name: "boxes", field: &f.Boxes, help: "a column of boxes or points that follow a column of images, as in boxes=of=img,format=xywh,min_size=2,drop_with=labels:areas; repeated for others"},
 	}
 }
 
@@ -224,6 +226,8 @@ func flagOf(field any) pflag.Value {
 		return (*values.Stacks)(p)
 	case *map[string]images.Options:
 		return (*values.Images)(p)
+	case *map[string]boxes.Options:
+		return (*values.Boxes)(p)
 	}
 	return field.(pflag.Value)
 }

@@ -35,7 +35,7 @@ func (o *Options) Move(n []float32, v *View) bool {
 	if least == 0 {
 		least = 1
 	}
-	return o.Keep || cut[2]-cut[0] >= least && cut[3]-cut[1] >= least
+	return o.KeepAll || cut[2]-cut[0] >= least && cut[3]-cut[1] >= least
 }
 
 // point moves a point. A flip takes the first column of pixels to the last, W - 1, as torchvision's.
@@ -56,7 +56,7 @@ func (o *Options) point(n []float32, v *View) bool {
 		x, y = within(x, w-1), within(y, h-1)
 	}
 	n[0], n[1] = float32(x), float32(y)
-	return o.Keep || seen
+	return o.KeepAll || seen
 }
 
 func within(v, most float64) float64 { return max(0, min(v, most)) }

@@ -103,7 +103,7 @@ func TestVisibility(t *testing.T) {
 		{[]float32{9, 3, 1}, []float32{0, 0, 0}, true, true},
 		{[]float32{9, 3}, []float32{99, 30}, true, true},
 	} {
-		o := Options{Format: []Format{XY, XYV}[len(c.given)-2], Keep: c.keep}
+		o := Options{Format: []Format{XY, XYV}[len(c.given)-2], KeepAll: c.keep}
 		if stays := o.Move(c.given, v); stays != c.stays || !slices.Equal(c.given, c.want) {
 			t.Errorf("got %v, %v, want %v, %v", c.given, stays, c.want, c.stays)
 		}

@@ -50,9 +50,9 @@ type Options struct {
 	// stay. 0 means 1.
 	MinSize float64
 
-	// Keep leaves all boxes and points in place. Otherwise boxes that are too small within the
+	// KeepAll leaves all boxes and points in place. Otherwise boxes that are too small within the
 	// image are dropped, and points outside of it.
-	Keep bool
+	KeepAll bool
 
 	// DropWith names columns with lists as long as the boxes', as labels are, whose items are
 	// dropped with the boxes.
@@ -85,8 +85,8 @@ func (o Options) Validate() error {
 	if o.Format.point() && o.MinSize != 0 {
 		p.Add("MinSize", "is of boxes, and {Format} %q is of points; leave it out", string(o.Format))
 	}
-	if o.Keep && len(o.DropWith) > 0 {
-		p.Add("DropWith", "contradicts {Keep}, which drops nothing; leave one of the two out")
+	if o.KeepAll && len(o.DropWith) > 0 {
+		p.Add("DropWith", "contradicts {KeepAll}, which drops nothing; leave one of the two out")
 	}
 	if i := slices.Index(o.DropWith, ""); i >= 0 {
 		p.Add("DropWith", "must name columns, got an empty name")
@@ -96,7 +96,7 @@ func (o Options) Validate() error {
 
 // Regular reports whether the numbers of a column become [boxes, numbers], whatever lists they are
 // in. Points that are all kept stay in the lists that they have.
-func (o Options) Regular() bool { return !o.Format.point() || !o.Keep }
+func (o Options) Regular() bool { return !o.Format.point() || !o.KeepAll }
 
 // inJSON is Options in JSON, under the names that Python has for them.
 type inJSON struct {
@@ -116,7 +116,7 @@ func (o Options) MarshalJSON() ([]byte, error) {
 	if o.Unclipped {
 		j.Clip = &no
 	}
-	if o.Keep {
+	if o.KeepAll {
 		j.Drop = &no
 	}
 	return json.Marshal(j)
@@ -132,7 +132,7 @@ func (o *Options) UnmarshalJSON(b []byte) error {
 	}
 	*o = Options{
 		Of: j.Of, Format: j.Format, MinSize: j.MinSize, DropWith: j.DropWith,
-		Unclipped: j.Clip != nil && !*j.Clip, Keep: j.Drop != nil && !*j.Drop,
+		Unclipped: j.Clip != nil && !*j.Clip, KeepAll: j.Drop != nil && !*j.Drop,
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func TestValidate(t *testing.T) {
 		{Options{Of: "image", Format: "yxyx"}, `Format must be xyxy, xywh, cxcywh, xy or xyv, got "yxyx"`},
 		{Options{Of: "image", MinSize: -1}, "MinSize must be a number of at least 0, got -1"},
 		{Options{Of: "image", Format: XY, MinSize: 2}, `MinSize is of boxes, and Format "xy" is of points; leave it out`},
-		{Options{Of: "image", Keep: true, DropWith: []string{"labels"}}, "DropWith contradicts Keep, which drops nothing; leave one of the two out"},
+		{Options{Of: "image", KeepAll: true, DropWith: []string{"labels"}}, "DropWith contradicts KeepAll, which drops nothing; leave one of the two out"},
 		{Options{Of: "image", DropWith: []string{""}}, "DropWith must name columns, got an empty name"},
 	} {
 		err := c.o.Validate()
@@ -36,7 +36,7 @@ func TestJSON(t *testing.T) {
 	for text, want := range map[string]Options{
 		`{"of":"image"}`: {Of: "image"},
 		`{"of":"image","format":"xywh","clip":false,"min_size":2.5,"drop_with":["labels"]}`: {Of: "image", Format: XYWH, Unclipped: true, MinSize: 2.5, DropWith: []string{"labels"}},
-		`{"of":"image","format":"xyv","drop":false}`:                                       {Of: "image", Format: XYV, Keep: true},
+		`{"of":"image","format":"xyv","drop":false}`:                                       {Of: "image", Format: XYV, KeepAll: true},
 	} {
 		var o Options
 		if err := json.Unmarshal([]byte(text), &o); err != nil || !reflect.DeepEqual(o, want) {

@@ -45,7 +45,7 @@ func mapOptions(d *Data) loader.MapOptions {
 	how := d.Loader
 	return loader.MapOptions{
 		Memory: d.MapMemory, Workers: max(1, how.Workers), NaN: how.NaN, Fill: how.Fill, Features: how.Features, Pad: how.Pad,
-		Images: how.Images, ImageDecoder: how.ImageDecoder, ImageParallel: how.ImageParallel,
+		Images: how.Images, Boxes: how.Boxes, ImageDecoder: how.ImageDecoder, ImageParallel: how.ImageParallel,
 	}
 }
 

@@ -44,6 +44,8 @@ func Argument(field string) string {
 		return "size"
 	case field == "IgnoreOrientation":
 		return "exif"
+	case field == "KeepAll": // of boxes
+		return "drop=False"
 	}
 	return words(field, '_')
 }

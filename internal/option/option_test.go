@@ -64,6 +64,7 @@ func TestNames(t *testing.T) {
 		{"Seed", "--seed", "seed"},
 		{"Height", "--height", "size"},
 		{"IgnoreOrientation", "--ignore-orientation", "exif"},
+		{"KeepAll", "--keep-all", "drop=False"},
 		{"Filters", "--where", "filters"},
 		{"PartKey", "--part-key", "part_key"},
 		{"Storage", "--storage-option", "storage_options"},

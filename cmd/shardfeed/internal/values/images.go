@@ -48,7 +48,7 @@ func imageOptions(given string) (o images.Options, err error) {
 		preset, known := imagePresets[key]
 		switch {
 		case set:
-			err = setImageOption(object, strings.TrimSpace(key), strings.TrimSpace(value))
+			err = setOption(imageSettings, object, strings.TrimSpace(key), strings.TrimSpace(value))
 		case i == 0 && known:
 			object, err = settingsOf(preset())
 		default:
@@ -58,7 +58,8 @@ func imageOptions(given string) (o images.Options, err error) {
 			return o, err
 		}
 	}
-	return optionsOf(object)
+	err = optionsOf(object, &o)
+	return o, err
 }
 
 // settingsOf are options by the names of settings.
@@ -70,19 +71,19 @@ func settingsOf(o images.Options) (object map[string]any, err error) {
 	return object, err
 }
 
-// optionsOf are the options of settings. The error spells them as settings.
-func optionsOf(object map[string]any) (o images.Options, err error) {
+// optionsOf sets options of settings. The error spells them as settings.
+func optionsOf(object map[string]any, o interface{ Validate() error }) error {
 	text, err := json.Marshal(object)
 	if err != nil {
-		return o, err
+		return err
 	}
-	if err := json.Unmarshal(text, &o); err != nil {
-		return o, err
+	if err := json.Unmarshal(text, o); err != nil {
+		return err
 	}
 	if err := o.Validate(); err != nil {
-		return o, fmt.Errorf("%s", option.Spelled(err, imageSetting))
+		return fmt.Errorf("%s", option.Spelled(err, imageSetting))
 	}
-	return o, nil
+	return nil
 }
 
 // imageSetting is a field of images.Options as the flag spells it.
@@ -110,6 +111,7 @@ var (
 	settingColors = settingKind{"three numbers with colons", func(s string) (any, error) { return numbersOf(s, 3) }, "0.485:0.456:0.406"}
 	settingColor  = settingKind{"one whole number, or three with colons", colorOf, "114 or 114:114:114"}
 	settingSize   = settingKind{"one length, or height and width", sizeOf, "224 or 224x160"}
+	settingNames  = settingKind{"columns with colons", func(s string) (any, error) { return strings.Split(s, ":"), nil }, "labels:areas"}
 	settingFactor = settingKind{"one number, or two with a colon", func(s string) (any, error) { return factorsOf(s, 1) }, "0.4 or 0.6:1.4"}
 	settingTurn   = settingKind{"one number, or two with a colon", func(s string) (any, error) { return factorsOf(s, 0) }, "0.1 or -0.1:0.1"}
 )
@@ -122,11 +124,11 @@ var imageSettings = map[string]settingKind{
 	"like": settingColumn, "channels": settingWhole, "fill": settingColor, "null": settingColor, "geometry": settingSwitch,
 }
 
-// setImageOption sets a member of the JSON object of options.
-func setImageOption(object map[string]any, key, text string) error {
-	kind, ok := imageSettings[key]
+// setOption sets a member of the JSON object of options.
+func setOption(settings map[string]settingKind, object map[string]any, key, text string) error {
+	kind, ok := settings[key]
 	if !ok {
-		return fmt.Errorf("%q is unknown; there are %s", key, strings.Join(slices.Sorted(maps.Keys(imageSettings)), ", "))
+		return fmt.Errorf("%q is unknown; there are %s", key, strings.Join(slices.Sorted(maps.Keys(settings)), ", "))
 	}
 	value, err := kind.parse(text)
 	if err != nil {
