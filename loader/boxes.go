@@ -9,8 +9,9 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 )
 
-// A boxColumn is a column of boxes or points that follow the images of another one. Its numbers are
-// in lists: [n, 4], all of a row in one list, those of one box, or in the structs of a list.
+// A boxColumn is a column of boxes or points that follow the images of another one. A row has a
+// list of boxes of some numbers each, one list with the numbers of all, a list of structs with a
+// box each, or a single box.
 type boxColumn struct {
 	listPlace
 	options boxes.Options

@@ -94,8 +94,8 @@ type Options struct {
 	Images map[string]images.Options
 
 	// Boxes moves the boxes and points in columns with the crop, the resize and the flip of an
-	// image, and drops boxes that fall out of it. Boxes become [n, 4] for each row, and points [n, 2]
-	// or [n, 3], of float32; points that are all kept stay in their lists.
+	// image, and drops boxes that fall out of it. Boxes become [n, 4] for each row, and points [n,
+	// 2] or [n, 3], of float32; points that are all kept stay in their lists.
 	Boxes map[string]boxes.Options
 
 	// ImageDecoder makes a decoder of images, which one goroutine uses at a time; nil is codec.Go.

@@ -86,6 +86,7 @@ def test_defaults():
         "scale": {},
         "stack": {},
         "images": {},
+        "boxes": {},
         "image_decoder": "",
         "vocabulary": {},
         "unknown": {},

@@ -10,6 +10,7 @@ from .errors import ShardfeedError
 
 if TYPE_CHECKING:
     from ._batch import Batch
+    from ._boxes import Boxes, Keypoints
     from ._bucket import Bucket
     from ._columns._columns import Bytes, Ragged
     from ._columns._field import Field
@@ -32,12 +33,14 @@ name_log()
 
 __all__ = [
     "Batch",
+    "Boxes",
     "Bucket",
     "Bytes",
     "Field",
     "FillInTheMiddle",
     "Headspace",
     "Image",
+    "Keypoints",
     "MapDataset",
     "MixingWarning",
     "Npy",
@@ -64,12 +67,14 @@ __all__ = [
 # shardfeed command starts without it.
 _MODULES = {
     "Batch": "_batch",
+    "Boxes": "_boxes",
     "Bucket": "_bucket",
     "Bytes": "_columns._columns",
     "Field": "_columns._field",
     "FillInTheMiddle": "_fim",
     "Headspace": "_verdict",
     "Image": "_image",
+    "Keypoints": "_boxes",
     "Npy": "_npy",
     "MapDataset": "_map",
     "NullWarning": "_columns._nulls",

@@ -210,6 +210,9 @@ class StreamingDataset(Connected, Generic[T]):
             in place of the dict is for all pictures that Hugging Face's library or petastorm
             declares. "auto", in place of the dict or of an Image, decodes as petastorm's schema
             beside the shards declares.
+        boxes (dict, default None): ``{column: Boxes(of="image", drop_with=["labels"])}`` moves boxes
+            with the crop, the resize and the flip of an image, and drops the ones that fall out of
+            it. ``Keypoints(of="image")`` moves points. See :class:`Boxes` and :class:`Keypoints`.
         image_decoder ("auto", "turbo" or "go", default "auto"): who decodes JPEG: libjpeg-turbo 3,
             or a decoder in Go, which is slower and gives slightly other pixels. "auto" is
             libjpeg-turbo if it is found; all ranks must have the same one.

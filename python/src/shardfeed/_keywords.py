@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
 from ._args._types import Decoder, Filters, Lengths, Manifest, Path, Stack, Tail, Unknown
+from ._boxes import Boxes, Keypoints
 from ._bucket import Bucket
 from ._image import Image
 from ._npy import Npy
@@ -55,6 +56,7 @@ class MapOptions(TypedDict, total=False):
     scale: Mapping[str, tuple[float, float]] | None
     stack: Mapping[str, Stack] | None
     images: Mapping[str, Image | Npy | Literal["auto"]] | Image | Literal["auto"] | None
+    boxes: Mapping[str, Boxes | Keypoints] | None
     image_decoder: Annotated[Decoder, "auto"]
     snapshot: str | int | None
     refresh: Literal["epoch"] | None

@@ -96,7 +96,7 @@ class MapDataset:
             in StreamingDataset. What is kept decoded is read; streams and warm keep it.
         null, pad, max_length, vocabulary, unknown, tokenize, cast, hash, scale, stack: as in
             StreamingDataset.
-        images, image_decoder: as in StreamingDataset. Random crops, flips and colors of a row
+        images, boxes, image_decoder: as in StreamingDataset. Random crops, flips and colors of a row
             are drawn for epoch 0, until :meth:`set_epoch`. shardfeed.torch.DataLoader sets the epoch.
         on_error ("raise", "mask" or "skip", default "raise"): what to do about rows whose data is
             corrupt, gone or changed, or whose image cannot be decoded. "skip" leaves them out, so

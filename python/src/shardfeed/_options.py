@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from . import _bucket, _image, _manifest, _pack, _sources, _tokenizer
+from . import _boxes, _bucket, _image, _manifest, _pack, _sources, _tokenizer
 from ._args import _addresses, _features, _pads, _rules, _sizes, _storage, _vocabulary
 from ._args._arguments import parameters_of
 from ._args._checks import Problems, encoded, flag, got, number, one_of, parts, path, seed, share, snapshot, word
@@ -68,6 +68,7 @@ class Options(SimpleNamespace):
             "scale": found.of(_features.scales, self.scale),
             "stack": found.of(_features.stacks, self.stack, _pads.value),
             "images": found.of(_image.images, self.images),
+            "boxes": found.of(_boxes.boxes, self.boxes),
             "image_decoder": found.of(_image.decoder, self.image_decoder, self.images),
             "slots": found.of(number, "slots", self.slots, 2),
             "workers": found.of(number, "collate_workers", self.collate_workers),
