@@ -60,7 +60,7 @@ func TestSpecValidatesEveryField(t *testing.T) {
 			map[string]images.Options{"img": {Flip: 2}},
 		},
 		"Boxes": {map[string]boxes.Options{"": {Of: "img"}}, map[string]boxes.Options{"boxes": {}}, map[string]boxes.Options{"boxes": {Of: "img", Format: "yx"}}},
-		"Pad": {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
+		"Pad":   {[]Pad{{}}, []Pad{{Column: "a"}, {Column: "a"}}, []Pad{{Column: "a", MaxLength: -1}}, []Pad{{Column: "a", Multiple: -1}}, []Pad{{Column: "a", Value: json.RawMessage("{}")}}},
 	})
 }
 

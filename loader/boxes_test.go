@@ -326,7 +326,9 @@ func TestBoxesOfOtherLengths(t *testing.T) {
 
 func TestBoxesRefused(t *testing.T) {
 	s := imageSchema()
-	floats := func(n int) *column.Field { return listed("item", n, &column.Field{Name: "item", Kind: column.Fixed, Type: column.TypeFloat32, Width: 4}) }
+	floats := func(n int) *column.Field {
+		return listed("item", n, &column.Field{Name: "item", Kind: column.Fixed, Type: column.TypeFloat32, Width: 4})
+	}
 	named := func(name string, f *column.Field) *column.Field {
 		to := *f
 		to.Name = name

@@ -36,7 +36,7 @@ func TestJSON(t *testing.T) {
 	for text, want := range map[string]Options{
 		`{"of":"image"}`: {Of: "image"},
 		`{"of":"image","format":"xywh","clip":false,"min_size":2.5,"drop_with":["labels"]}`: {Of: "image", Format: XYWH, Unclipped: true, MinSize: 2.5, DropWith: []string{"labels"}},
-		`{"of":"image","format":"xyv","drop":false}`:                                       {Of: "image", Format: XYV, KeepAll: true},
+		`{"of":"image","format":"xyv","drop":false}`:                                        {Of: "image", Format: XYV, KeepAll: true},
 	} {
 		var o Options
 		if err := json.Unmarshal([]byte(text), &o); err != nil || !reflect.DeepEqual(o, want) {
