@@ -59,7 +59,7 @@
 // which its last row leaves. On top come the rows of the draws that may be out, the loads that are
 // on their way, and the batches that the layer above asks room for. Loads are read ahead while the
 // account has room; one that the order waits for is always admitted, and then the bound holds it. A
-// consumer that stops taking draws stops the reading.
+// consumer that stops taking draws stops the reading. Texts that only tokens need are scratch.
 //
 // Loads take their memory in the order of the schedule: see package internal/ahead. What the stores
 // below hold is part of a stream's memory as Options.StoreMemory says.

@@ -3,7 +3,9 @@ package iterable
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -62,5 +64,62 @@ func TestTokenizeWithinMemory(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Texts that nothing but their tokens needs are freed when the tokens are made, however rows are
+// laid out in blocks. The shuffle buffer holds 1,600 rows, or 800 in file order, of texts of over
+// 6 KB, and takes at most 3 KB a row for a list of their tokens.
+func TestTokenizeFreesTexts(t *testing.T) {
+	type row struct {
+		ID    int64  `parquet:"id"`
+		Text  string `parquet:"text,plain"`
+		Coded string `parquet:"coded,dict"`
+	}
+	const least, rows = 6000, 400 // bytes of a text, rows of a row group
+	word := strings.Repeat("a", 64) + " "
+	text := func(words int64) string { return strings.Repeat(word, least/len(word)+int(words)) }
+	store, id := &memstore.Store{}, int64(0)
+	for s := range 2 {
+		store.Put(fmt.Sprintf("data/part-%d.parquet", s), writeShard(t, []int{rows, rows}, func() row {
+			id++
+			return row{id, text(id % 64), text(id % 50)}
+		}, parquet.PageBufferSize(1<<18)))
+	}
+	var merges []string
+	for n := 1; n < 64; n *= 2 { // a word is two tokens
+		merges = append(merges, strings.Repeat("a", n)+" "+strings.Repeat("a", n))
+	}
+	tok := testTokenizer(t, merges...)
+	both := tok
+	both.Join = []string{"text", "coded"}
+	shuffled := Order{Shuffle: true}
+	for name, o := range map[string]Options{
+		"parts":           {Order: shuffled, Tokenize: map[string]Tokenizer{"text": tok}},
+		"dictionary":      {Order: shuffled, Tokenize: map[string]Tokenizer{"coded": tok}},
+		"two columns":     {Order: shuffled, Tokenize: map[string]Tokenizer{"tokens": both}},
+		"two tokenizers":  {Order: shuffled, Tokenize: map[string]Tokenizer{"tokens": both, "more": both}},
+		"few rows":        {Order: shuffled, Choice: Choice{Filters: "id between 100 and 400"}, Tokenize: map[string]Tokenizer{"text": tok}},
+		"filter of texts": {Order: shuffled, Choice: Choice{Filters: "length(text) > 4000"}, Tokenize: map[string]Tokenizer{"text": tok}},
+		"slices":          {Order: Order{Shuffle: true, UnitRows: 200}, Tokenize: map[string]Tokenizer{"text": tok}},
+		"file order":      {Tokenize: map[string]Tokenizer{"text": tok}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for made := range o.Tokenize {
+				o.Columns = append(o.Columns, made)
+			}
+			o.ShuffleBuffer = Size{Rows: 2 * rows}
+			o.Columns, o.Tail = append(o.Columns, "id"), shuffle.Short
+			d := open(t, store, o)
+			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4, Draws: 2, Parallel: 1, Epochs: 1})
+			read, err := readAll(t, s)
+			if int64(read) != d.NumSamples() || !errors.Is(err, io.EOF) {
+				t.Fatalf("%d samples of %d, %v", read, d.NumSamples(), err)
+			}
+			by, _ := s.account.Peak()
+			if most := int64(len(o.Tokenize) * rows * least * 2); by[mem.Shuffle] > most {
+				t.Errorf("the buffer held %s, want %s at most\n%v", mem.Bytes(by[mem.Shuffle]), mem.Bytes(most), s.account)
+			}
+		})
 	}
 }

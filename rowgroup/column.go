@@ -183,7 +183,7 @@ func (c *leafDecoder) store(p *page, o *openPage, slots, present int) error {
 		}
 	}
 	if present < slots {
-		spread(all, dense, c.unit, c.valid, c.slots, slots)
+		parquet.Spread(all, dense, c.unit, c.valid, c.slots, slots)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
@@ -23,10 +24,13 @@ type Decoder struct {
 	pool    *mem.Pool
 	meter   mem.Meter // of all memory that the decoder takes
 	replace bool      // what is not UTF-8; see Options.ReplaceUTF8
+	drop    []int     // columns that List frees
 	codecs  parquet.Codecs
 
 	unit
+	target
 	arenas
+	aside target // of texts, until List has made their lists
 
 	col   leafDecoder
 	scan  pageScan
@@ -57,17 +61,21 @@ type unit struct {
 	path   string     // of the current column
 	layout Layout
 	width  int // columns of the blocks
-	blocks []*Block
-	kept   []uint32 // Layout.Order in the blocks' memory
 
 	tierCols []*block.Vector // of its image, by column; nil without one
 	inImage  bool            // and blocks use them in place
 }
 
+// A target is the blocks that columns are decoded into.
+type target struct {
+	blocks []*Block
+	keep   *mem.Arena // memory that stays as long as any of the blocks
+	kept   []uint32   // Layout.Order in keep
+}
+
 // arenas are the memory that a column is decoded to.
 type arenas struct {
 	arena *mem.Arena // of values: keep, or loose when their rows are copied out
-	keep  *mem.Arena // memory that stays as long as any of the blocks
 	loose *mem.Arena
 	dicts *mem.Arena // of the column, where few rows are kept, which may need none
 	dict  *mem.Arena // what dictionaries are decoded to: keep or dicts
@@ -75,7 +83,11 @@ type arenas struct {
 
 // NewDecoder returns a decoder of the manifest's units for one goroutine, which closes it. Blocks
 // are memory of Options.Pool.
-func (m *Reader) NewDecoder() *Decoder { return newDecoder(m.pool, m.replace) }
+func (m *Reader) NewDecoder() *Decoder {
+	d := newDecoder(m.pool, m.replace)
+	d.drop = m.dropped()
+	return d
+}
 
 func newDecoder(pool *mem.Pool, replace bool) *Decoder {
 	d := &Decoder{pool: pool, replace: replace}
@@ -98,6 +110,7 @@ func (d *Decoder) Allow(bytes int64, more func(n int64) error) {
 // Close gives the scratch back.
 func (d *Decoder) Close() {
 	d.dropHeld()
+	d.dropAside()
 	d.codecs.Close()
 	d.workspace.free()
 }
@@ -105,8 +118,10 @@ func (d *Decoder) Close() {
 // Decode decodes a unit into a block for each of the layout's parts. Each holds all columns of its
 // rows and is released on its own. Only what cannot be divided, dictionaries and columns whose rows
 // cannot change places, is held until the last is released, and counted by the last of the slice.
-// The Raw may be released afterwards: a Block never points into one.
+// The Raw may be released afterwards: a Block never points into one. Columns of Made.Drop are valid
+// until List has made their lists, or the next Decode.
 func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
+	d.dropAside()
 	d.at, d.path = -1, ""
 	if d.held == nil || d.held.raw != r {
 		d.dropHeld()
@@ -134,10 +149,35 @@ func (d *Decoder) Decode(r *Raw, l Layout) ([]*Block, error) {
 	return nil, d.failed(r, err)
 }
 
-// List makes lists in blocks that the decoder has just decoded, in memory that it is allowed.
+// List makes lists in blocks that the decoder has just decoded, in memory that it is allowed. It
+// frees the columns of Made.Drop when all their lists are made.
 func (d *Decoder) List(l Listing, blocks []*Block) (err error) {
 	defer caught(&err)
-	return block.List(l, blocks, d.newArena)
+	if err = block.List(l, blocks, d.newArena); err != nil || !block.Borrow(blocks, d.aside.blocks) {
+		d.dropAside()
+	}
+	return err
+}
+
+// dropAside frees the columns that lists were made of.
+func (d *Decoder) dropAside() {
+	for _, b := range d.aside.blocks {
+		b.Release()
+	}
+	d.aside = target{}
+}
+
+// decodeAside decodes a column into memory of its own, that no block keeps.
+func (d *Decoder) decodeAside(i int, n *schema.Node, inPlace bool) error {
+	of := d.blocks
+	if d.aside.blocks == nil {
+		d.aside = d.newTarget(block.Rows(of))
+	}
+	d.target, d.aside = d.aside, d.target
+	defer func() { d.target, d.aside = d.aside, d.target }()
+	err := d.decodeColumn(i, n, inPlace)
+	block.Lend(d.blocks, of, i)
+	return err
 }
 
 // failed is an error of the current page.
@@ -157,7 +197,7 @@ func (d *Decoder) failed(r *Raw, err error) error {
 
 // forget drops what points into the Raw and the blocks.
 func (d *Decoder) forget() {
-	d.blocks, d.keep, d.dict, d.kept, d.raw, d.chunks, d.col = nil, nil, nil, nil, nil, nil, leafDecoder{}
+	d.target, d.dict, d.raw, d.chunks, d.col = target{}, nil, nil, nil, leafDecoder{}
 	d.lists, d.nest, d.tierCols = listShape{}, nestedShape{}, nil
 	d.loose.Free()
 	d.dicts.Free()
@@ -206,7 +246,11 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 	inPlace := len(d.blocks) == 1 && l.Order == nil && !r.reachesOut()
 	for i, n := range r.columns {
 		d.at, d.path = -1, n.Field.Name
-		if err := d.decodeColumn(i, n, inPlace); err != nil {
+		decode := d.decodeColumn
+		if slices.Contains(d.drop, i) {
+			decode = d.decodeAside
+		}
+		if err := decode(i, n, inPlace); err != nil {
 			return err
 		}
 		if used := r.chunks[:len(r.chunks)-len(d.chunks)]; len(used) > 0 {

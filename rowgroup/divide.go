@@ -35,10 +35,15 @@ func (d *Decoder) divide() error {
 			counts[p-1]++
 		}
 	}
-	d.keep = d.newArena()
-	from := block.Origin{URI: d.raw.uri, RowGroup: d.raw.Rows.RowGroup, First: d.rows.Lo, InOrder: l.Order == nil}
-	d.blocks = block.NewParts(from, counts, d.width, d.keep, d.newArena)
+	d.target = d.newTarget(counts)
 	return nil
+}
+
+// newTarget returns a block for each count of rows.
+func (d *Decoder) newTarget(counts []int) target {
+	keep := d.newArena()
+	from := block.Origin{URI: d.raw.uri, RowGroup: d.raw.Rows.RowGroup, First: d.rows.Lo, InOrder: d.layout.Order == nil}
+	return target{keep: keep, blocks: block.NewParts(from, counts, d.width, keep, d.newArena)}
 }
 
 // checkOrder guards copies that have no further checks.

@@ -20,8 +20,8 @@ const wideWaste = 8
 // too high than too low: apart for columns of under 512 bytes a row, and for the wide ones, which a
 // Layout can spread over parts.
 func (m *Manifest) DecodedBytes(g int) (narrow, wide int64) {
-	e := m.estimate(g)
-	return mem.Add(e.narrow, e.smallBytes(mem.Add(e.narrow, e.wide))), e.wide
+	e := m.estimate(g, m.columnsOf(int(m.groups[g].Shard)))
+	return e.decoded()
 }
 
 // TotalBytes adds up DecodedBytes of all groups; and values, which leaves out what an arena takes
@@ -75,20 +75,25 @@ func (m *Manifest) FileBytes(g, column int, path []int) int64 {
 }
 
 // WholeBytes predicts what [Decoder.Decode] cannot divide of the narrow columns of group g:
-// dictionaries, and columns whose rows cannot change places.
+// dictionaries, and columns whose rows cannot change places. It leaves out Made.Drop.
 func (m *Manifest) WholeBytes(g int) int64 {
 	r, group := m.groupRecord(g)
 	e := estimator{r: &r, group: group}
-	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
+	for _, n := range m.staying(g) {
 		e.whole(n, m.groups[g].Rows)
 	}
 	return mem.Add(e.narrow, e.smallBytes(e.narrow))
 }
 
 // estimate is without the estimator, so that the record, which is large, stays off the heap.
-func (m *Manifest) estimate(g int) estimated {
+func (m *Manifest) estimate(g int, columns []*schema.Node) estimated {
 	r, group := m.groupRecord(g)
-	return estimateGroup(&r, group, m.columnsOf(int(m.groups[g].Shard)), m.groups[g].Rows)
+	return estimateGroup(&r, group, columns, m.groups[g].Rows)
+}
+
+// decoded returns the narrow and the wide bytes of a block.
+func (e *estimated) decoded() (narrow, wide int64) {
+	return mem.Add(e.narrow, e.smallBytes(mem.Add(e.narrow, e.wide))), e.wide
 }
 
 func estimateGroup(r *footer.Record, group int, columns []*schema.Node, rows int64) estimated {

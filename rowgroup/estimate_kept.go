@@ -15,13 +15,15 @@ type Kept struct {
 	Most         int64 // Narrow and Wide if the kept rows are longer than average: all text and items may be theirs
 }
 
-// KeptBytes predicts the memory of blocks that hold kept rows of group g, and errs on the high
-// side. From half of the rows on, it predicts the memory of all rows.
+// KeptBytes predicts the memory of blocks that hold kept rows of group g when their lists are made,
+// without these and without Made.Drop, and errs on the high side. From half of the rows on, it
+// predicts the memory of all rows.
 func (m *Manifest) KeptBytes(g int, kept int64) Kept {
 	rows := m.groups[g].Rows
 	var k Kept
 	if 2*kept >= rows {
-		k.Narrow, k.Wide = m.DecodedBytes(g)
+		e := m.estimate(g, m.staying(g))
+		k.Narrow, k.Wide = e.decoded()
 		k.Whole, k.Most = min(m.WholeBytes(g), k.Narrow), mem.Add(k.Narrow, k.Wide)
 		k.Divided = k.Narrow - k.Whole
 		return k
@@ -29,12 +31,12 @@ func (m *Manifest) KeptBytes(g int, kept int64) Kept {
 	likely := m.keptEstimator(g, kept)
 	most, whole := likely, likely
 	most.allText = true
-	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
+	for _, n := range m.staying(g) {
 		likely.column(n, kept)
 		most.column(n, kept)
 		whole.tables(n)
 	}
-	k.Narrow, k.Wide = mem.Add(likely.narrow, likely.smallBytes(mem.Add(likely.narrow, likely.wide))), likely.wide
+	k.Narrow, k.Wide = likely.decoded()
 	large := mem.Add(most.narrow, most.wide)
 	k.Most = mem.Add(large, most.smallBytes(large))
 	k.Whole = min(mem.Add(whole.narrow, whole.smallBytes(whole.narrow)), k.Narrow)

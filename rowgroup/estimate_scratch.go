@@ -22,6 +22,7 @@ type Scratch struct {
 	Levels int64 // more of all rows: where their lists begin, and what of a page grows with the rows that are decoded
 	Column int64 // bytes of the column that is decoded, until its rows are in their order or their parts
 	Few    int64 // Column where fewer than half of the rows are kept
+	Aside  int64 // Made.Drop of all rows, until their lists are made
 
 	// A slice is decoded with the pages across its edges. Edge is the most that these pages hold of
 	// one column. Edges is the part that stays in the block: dictionaries, and the columns whose
@@ -31,10 +32,10 @@ type Scratch struct {
 
 // Of returns the scratch of a slice of a group. moved means that its rows are reordered.
 func (s Scratch) Of(rows, all int64, moved bool) int64 {
-	part, column := s.Levels, int64(0)
-	switch {
+	part, column, growing := int64(0), int64(0), mem.Add(s.Levels, s.Aside)
+	switch part = growing; {
 	case rows < all:
-		part, column = mem.MulDiv(s.Levels, rows, all), min(s.Column, mem.Add(mem.MulDiv(s.Column, rows, all), s.Edge))
+		part, column = mem.MulDiv(growing, rows, all), min(s.Column, mem.Add(mem.MulDiv(s.Column, rows, all), s.Edge))
 	case moved:
 		column = s.Column
 	}
@@ -44,7 +45,7 @@ func (s Scratch) Of(rows, all int64, moved bool) int64 {
 // OfKept is the scratch of a slice of a group of which some rows are kept, laid in an order.
 func (s Scratch) OfKept(kept, rows, all int64) int64 {
 	if 2*kept < rows {
-		s.Column = s.Few
+		s.Column, s.Aside = s.Few, mem.MulDiv(s.Aside, kept, max(1, rows))
 	}
 	return s.Of(rows, all, true)
 }
@@ -56,7 +57,11 @@ func (m *Manifest) Scratch(g int) Scratch {
 	rows := m.groups[g].Rows
 	var s Scratch
 	whole := int64(0)
-	for _, n := range m.columnsOf(int(m.groups[g].Shard)) {
+	aside := estimator{r: &r, group: group}
+	for i, n := range m.columnsOf(int(m.groups[g].Shard)) {
+		if m.made.drops(i) {
+			aside.column(n, rows)
+		}
 		e, pageRows := estimator{r: &r, group: group}, int64(0)
 		s.Pages = max(s.Pages, e.pageScratch(n, n, rows, true, &pageRows))
 		whole = max(whole, e.pageScratch(n, n, rows, false, new(int64)))
@@ -78,6 +83,8 @@ func (m *Manifest) Scratch(g int) Scratch {
 		}
 	}
 	s.Levels = max(0, whole-s.Pages)
+	narrow, wide := aside.decoded()
+	s.Aside = mem.Add(narrow, wide)
 	return s
 }
 

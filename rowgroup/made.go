@@ -10,9 +10,10 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
-// Made are lists that a data set makes of its columns when it has decoded a unit. A tier keeps them
-// in the place of the columns that nothing else needs: a block of a unit whose lists are kept has
-// them when it is decoded, and [Decoder.List] leaves it as it is.
+// Made are lists that a data set makes of its columns when it has decoded a unit. Columns that
+// nothing else needs are decoded to memory of their own, which [Decoder.List] frees, and a tier
+// keeps the lists in their place: a block of a unit whose lists are kept has them when it is
+// decoded, and List leaves it as it is.
 type Made struct {
 	Form  string         // names the columns and the rule: equal ones make equal lists
 	From  []int          // columns that the lists are made of
@@ -28,7 +29,7 @@ type Made struct {
 	kept []*column.Field // fields of the lists in images
 }
 
-// KeepMade makes the tier keep lists. It comes before the reader's first unit.
+// KeepMade sets the lists that are made of units. It comes before the reader's first decoder.
 func (m *Reader) KeepMade(made Made) {
 	for i, to := range made.Lists {
 		f := to.Field

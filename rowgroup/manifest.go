@@ -27,6 +27,7 @@ type Manifest struct {
 	rules      []ruleColumn
 	replace    bool // what is not UTF-8; see Options.ReplaceUTF8
 	records    *footer.Records
+	made       *Made // nil: no lists are made
 }
 
 // A file is the part of a shard's footer that a manifest keeps.
@@ -57,6 +58,24 @@ func (m *Manifest) columnsOf(s int) []*schema.Node {
 	all = append(all, columns...)
 	for _, p := range m.parts {
 		all = append(all, p.Nodes[s])
+	}
+	return all
+}
+
+// dropped are the columns that nothing but lists needs.
+func (m *Manifest) dropped() []int {
+	if m.made == nil {
+		return nil
+	}
+	return m.made.Drop
+}
+
+// staying is the columns of group g that blocks keep when their lists are made.
+func (m *Manifest) staying(g int) (all []*schema.Node) {
+	for i, n := range m.columnsOf(int(m.groups[g].Shard)) {
+		if !m.made.drops(i) {
+			all = append(all, n)
+		}
 	}
 	return all
 }

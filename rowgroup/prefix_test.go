@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
@@ -187,36 +185,6 @@ func TestDeltaBytesThatGrow(t *testing.T) {
 				t.Errorf("%d values: %v", n, err)
 			}
 		})
-	}
-}
-
-func TestSpread(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 8))
-	for _, width := range []int{1, 2, 3, 4, 8, 16} {
-		for _, nulls := range []int{1, 2, 3, 20, 1000} { // one in so many
-			n, from := 1+r.IntN(400), r.IntN(100)
-			valid := make(parquet.Bitmap, parquet.BitmapWords(from+n))
-			want, present := make([]byte, n*width), 0
-			slots := make([]byte, n*width)
-			var values []byte
-			for i := range n {
-				if r.IntN(nulls) == 0 {
-					continue
-				}
-				valid.Or(from+i, 1)
-				present++
-				for k := range width {
-					want[i*width+k] = byte(1 + r.IntN(255))
-				}
-				values = append(values, want[i*width:(i+1)*width]...)
-			}
-			dense := slots[(n-present)*width:]
-			copy(dense, values)
-			spread(slots, dense, width, valid, from, n)
-			if !bytes.Equal(slots, want) {
-				t.Errorf("width %d, one null in %d: got %x, want %x", width, nulls, slots, want)
-			}
-		}
 	}
 }
 

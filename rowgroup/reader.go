@@ -19,7 +19,6 @@ type Reader struct {
 	hot     *footer.Hot
 	mender  *footer.Mender
 	tier    *image.Shards // nil: no row groups are kept decoded
-	made    *Made         // nil: no lists are made
 }
 
 // Open reads the footers of the shards, or finds them in the index, unites their schemas by name

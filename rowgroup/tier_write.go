@@ -205,7 +205,9 @@ func (m *Reader) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, err
 // TierMemory predicts what a TierWriter takes to keep a row group.
 func (m *Reader) TierMemory(g int) int64 {
 	narrow, wide := m.DecodedBytes(g)
-	size := mem.Add(mem.Add(narrow, wide), m.Scratch(g).Of(m.groups[g].Rows, m.groups[g].Rows, false))
+	scratch := m.Scratch(g)
+	scratch.Aside = 0 // it keeps all columns until the image is written
+	size := mem.Add(mem.Add(narrow, wide), scratch.Of(m.groups[g].Rows, m.groups[g].Rows, false))
 	size = mem.Add(size, m.made.memory(m.Manifest, g))
 	return mem.Add(mem.Add(size, m.groups[g].Compressed), image.WindowBytes)
 }

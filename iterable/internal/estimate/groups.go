@@ -25,7 +25,7 @@ func (d *Groups) newGroup(g int) Group {
 	for _, col := range d.texts {
 		text := m.FileBytes(g, col, nil)
 		if text == 0 { // the footer does not have it
-			text = one.Narrow + one.Wide
+			text = one.Narrow + one.Wide + one.Scratch.Aside
 		}
 		one.Lists += listPart * text
 	}
@@ -34,8 +34,8 @@ func (d *Groups) newGroup(g int) Group {
 }
 
 func plainGroup(m *rowgroup.Reader, g int) (d Group) {
-	d.Narrow, d.Wide = m.DecodedBytes(g)
-	d.Whole = min(m.WholeBytes(g), d.Narrow)
+	kept := m.KeptBytes(g, m.Groups()[g].Rows)
+	d.Narrow, d.Wide, d.Whole = kept.Narrow, kept.Wide, kept.Whole
 	d.Scratch = m.Scratch(g)
 	_, d.Rule = m.RuleBytes(g)
 	return d

@@ -195,7 +195,7 @@ func (c *Columns) addTokens(o Options) error {
 	return c.checkNames()
 }
 
-// KeepIn makes the tiers of readers keep the tokens, in place of the texts that nothing else needs.
+// KeepIn makes readers free texts that nothing but tokens needs, and their tiers keep the tokens.
 func (c *Columns) KeepIn(all ...*rowgroup.Reader) {
 	if len(c.tokens) == 0 {
 		return

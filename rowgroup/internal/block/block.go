@@ -88,6 +88,33 @@ func NewParts(from Origin, counts []int, columns int, keep *mem.Arena, newArena 
 // A column that is only in matrices is nil.
 func Columns(b *Block) []*Vector { return b.cols }
 
+// Rows returns the number of rows of each block.
+func Rows(blocks []*Block) (all []int) {
+	for _, b := range blocks {
+		all = append(all, b.rows)
+	}
+	return all
+}
+
+// Lend gives blocks a column of others, which keep its memory.
+func Lend(from, to []*Block, col int) {
+	for i, b := range from {
+		to[i].cols[col] = b.cols[col]
+	}
+}
+
+// Borrow reports whether blocks have a column of others, by Lend.
+func Borrow(blocks, from []*Block) bool {
+	for i, b := range from {
+		for col, v := range b.cols {
+			if v != nil && blocks[i].cols[col] == v {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Memory returns the arena for values of a block's own rows.
 func Memory(b *Block) *mem.Arena { return b.arena }
 

@@ -58,6 +58,7 @@ func List(l Listing, blocks []*Block, newArena func() *mem.Arena) error {
 const (
 	listShift     = 18                // bits of a place in a chunk
 	listChunk     = 1<<listShift - 64 // an arena adds 64 bytes
+	leastChunk    = 8 << 10           // of the first lists: chunks grow with what they hold
 	ownListChunk  = listChunk / 4     // of which a list that does not fit the current chunk gets a chunk of its own
 	mostListBytes = 3 << 28           // of a unit: 32-bit places have no room for more chunks of ownListChunk
 )
@@ -244,7 +245,7 @@ func (c *listChunks) add(items []byte) (view uint64, err error) {
 		return uint64(len(c.base)-1)<<(32+listShift) | uint64(n), nil
 	}
 	if n > len(c.free) {
-		c.free = c.chunk(listChunk)
+		c.free = c.chunk(max(n, min(listChunk, max(leastChunk, int(c.bytes)))))
 		c.id = len(c.base) - 1
 	}
 	at := uint64(c.id)<<listShift | uint64(len(c.base[c.id])-len(c.free))

@@ -1,17 +1,16 @@
-package rowgroup
+package parquet
 
 import (
 	"math/bits"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/internal/parquet"
 )
 
-// spread moves values of width bytes, which are adjacent in src, to their slots in dst: slot i
+// Spread moves values of width bytes, which are adjacent in src, to their slots in dst: slot i
 // takes the next value if bit from+i of valid is 1, and is zeroed if it is 0. src must not start
 // before dst if the two overlap, and must have as many values as bits are set. When values end
 // where the slots end, src may share dst's memory.
-func spread(dst, src []byte, width int, valid parquet.Bitmap, from, n int) {
+func Spread(dst, src []byte, width int, valid Bitmap, from, n int) {
 	switch width {
 	case 1:
 		spreadWords(dst, src, valid, from, n)
@@ -26,11 +25,11 @@ func spread(dst, src []byte, width int, valid parquet.Bitmap, from, n int) {
 	}
 }
 
-func spreadWords[T uint8 | uint16 | uint32 | uint64](dst, src []T, valid parquet.Bitmap, from, n int) {
+func spreadWords[T uint8 | uint16 | uint32 | uint64](dst, src []T, valid Bitmap, from, n int) {
 	j := 0
 	for i := 0; i < n; i += 64 {
 		k := min(64, n-i)
-		w := valid.At(from+i) & parquet.LowBits(k)
+		w := valid.At(from+i) & LowBits(k)
 		d, s := dst[i:i+k], src[j:]
 		switch ones := bits.OnesCount64(w); {
 		case ones == k:
@@ -74,10 +73,10 @@ func spreadRuns[T uint8 | uint16 | uint32 | uint64](d, s []T, w uint64) int {
 	return j
 }
 
-func spreadWide(dst, src []byte, width int, valid parquet.Bitmap, from, n int) {
+func spreadWide(dst, src []byte, width int, valid Bitmap, from, n int) {
 	for i := 0; i < n; i += 64 {
 		k := min(64, n-i)
-		w := valid.At(from+i) & parquet.LowBits(k)
+		w := valid.At(from+i) & LowBits(k)
 		for b := 0; b < k; {
 			gap := min(bits.TrailingZeros64(w>>uint(b)), k-b)
 			clear(dst[(i+b)*width : (i+b+gap)*width])
