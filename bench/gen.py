@@ -26,6 +26,7 @@
                 token_ids list<int32> of 8 to 40, and numbers with nulls; about 370 bytes a row
     texts       6 files x 1,500 documents, 3 row groups, zstd: id, text (English and code of
                 tokenize/testdata/texts.py, 1,500 to 9,000 characters)
+    small_groups  20 files x 5,000 documents as in tokens, 50 row groups (for requests to the hub)
 
 SET_by_WRITER is SET with other random numbers, as another writer writes it: duckdb, polars or
 spark, or plain, which is pyarrow without dictionaries and without nulls.
@@ -73,6 +74,7 @@ SETS = {
     "photos": (8, 400, 2, {"compression": "snappy", "use_dictionary": ["label"]}),
     "short": (8, 150_000, 6, {"compression": "snappy"}),
     "texts": (6, 1_500, 3, {"compression": "zstd"}),
+    "small_groups": (20, 5_000, 50, {"compression": "zstd"}),
 }
 BY = "_by_"  # between a set and its writer, one of again.WRITERS
 
@@ -257,6 +259,7 @@ MAKERS = {
     "photos": (products, 8),
     "short": (short, 9),
     "texts": (documents_of_texts, 10),
+    "small_groups": (tokens, 11),
 }
 
 

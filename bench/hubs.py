@@ -18,7 +18,6 @@ import process
 import servers
 from storage_limits import Check
 
-SET = "tokens"
 LATENCY = 0.020  # seconds
 RANKS, EPOCHS, BATCH = 8, 3, 32
 BUFFER = 2_500  # rows of each rank: together a tenth of the set
@@ -28,16 +27,17 @@ API = ("revision", "tree", "paths-info")
 
 def checks():
     source = f"the hub's stand-in with {LATENCY * 1000:.0f} ms and its limits"
-    return [
-        Check("hub, requests of 8 ranks", (SET,), source, "as many as of one rank; none in later epochs", of_ranks),
+    return [Check("hub, requests of 8 ranks", ("tokens",), source, "as many as of one rank; none in later epochs", of_ranks)] + [
         Check(
-            "hub, 8 ranks against datasets", (SET,), f"{source}, {EPOCHS} epochs", "requests <= 1/20, rows a second >= 5x", against_datasets
-        ),
+            f"hub, {name} against datasets", (name,), f"{source}, 8 ranks, {EPOCHS} epochs", "requests <= 1/20, rows a second >= 5x",
+            functools.partial(against_datasets, name),
+        )
+        for name in ("tokens", "small_groups")
     ]  # fmt: skip
 
 
 def of_ranks(place, rounds):
-    one, eight = (race(place, "shardfeed", ranks)["requests"] for ranks in (1, RANKS))
+    one, eight = (race(place, "tokens", "shardfeed", ranks)["requests"] for ranks in (1, RANKS))
     found = f"{eight[0]:,} requests of {RANKS} ranks, {one[0]:,} of one; in later epochs {later(eight)}"
     return found, eight[0] <= one[0] and eight[-1] == eight[0]
 
@@ -46,12 +46,12 @@ def later(requests):
     return ", ".join(str(b - a) for a, b in itertools.pairwise(requests))
 
 
-def against_datasets(place, rounds):
+def against_datasets(name, place, rounds):
     ours, theirs = [], {rival: [] for rival in RIVALS}
     for _ in range(max(1, rounds // 3)):
-        ours.append(race(place, "shardfeed", RANKS))
+        ours.append(race(place, name, "shardfeed", RANKS))
         for rival, runs in theirs.items():
-            runs.append(race(place, rival, RANKS))
+            runs.append(race(place, name, rival, RANKS))
     fewest = min(runs[0]["requests"][-1] for runs in theirs.values())
     requests = ours[0]["requests"][-1] / fewest
     best = max(theirs, key=lambda rival: max(map(speed, theirs[rival])))
@@ -71,15 +71,15 @@ def described(runs):
     return f"{max(map(speed, runs)):,.0f} rows/s, {last['requests'][-1]:,} requests{refused}"
 
 
-def race(place, way, ranks):
+def race(place, name, way, ranks):
     """The rows, the seconds, and the requests to the hub by the end of each epoch, refused or not.
 
     A rank has a file at least.
     """
     scratch = place.scratch()
-    ranks = min(ranks, len(list((place.directory / SET).glob("*.parquet"))))
+    ranks = min(ranks, len(list((place.directory / name).glob("*.parquet"))))
     python = f"{environment()}/bin/python"
-    with hub(place, scratch) as (url, counted):
+    with hub(place.directory / name, scratch) as (url, counted):
         own = {
             "HF_ENDPOINT": url,
             "HF_HOME": f"{scratch}/hf",
@@ -117,11 +117,11 @@ def environment():
 
 
 @contextlib.contextmanager
-def hub(place, scratch):
-    """The fake hub with a set: its address, and a function that returns its requests by kind."""
+def hub(files, scratch):
+    """The fake hub with the files of a set: its address, and a function that returns its requests by kind."""
     data = scratch / "set" / "data"
     data.mkdir(parents=True)
-    for path in sorted((place.directory / SET).glob("*.parquet")):
+    for path in sorted(files.glob("*.parquet")):
         (data / path.name).symlink_to(path.absolute())
     command = [sys.executable, check.HERE.parent / "python" / "tests" / "hub.py", scratch / "set", str(LATENCY)]
     serving = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -51,15 +51,16 @@ func TestChunks(t *testing.T) {
 		name     string
 		chunk    int64
 		limit    int64
+		most     bool // the reader wants most of the shard
 		spans    func(off int64) []shard.Span
 		requests int64
 	}{
-		{"no chunks", 0, 1 << 30, whole, 11},
-		{"all columns", 1 << 20, 1 << 30, whole, 4},
-		{"all columns of a small shard", 16 << 20, 1 << 30, whole, 1},
-		{"two columns of a small shard", 16 << 20, 1 << 30, few, 1},
-		{"two small columns", 2 << 20, 1 << 30, few, 12},
-		{"no room on the disk", 2 << 20, 2 << 20, whole, 11},
+		{"no chunks", 0, 1 << 30, true, whole, 11},
+		{"all columns", 1 << 20, 1 << 30, true, whole, 4},
+		{"all columns of a small shard", 16 << 20, 1 << 30, true, whole, 1},
+		{"two columns of a small shard", 16 << 20, 1 << 30, false, few, 1},
+		{"two small columns", 2 << 20, 1 << 30, false, few, 12},
+		{"no room on the disk", 2 << 20, 2 << 20, true, whole, 11},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			store := &chunked{chunk: c.chunk}
@@ -79,7 +80,11 @@ func TestChunks(t *testing.T) {
 				for _, span := range c.spans(off) {
 					ranges = append(ranges, shard.Range{Off: span.Off, P: make([]byte, span.N)})
 				}
-				if err := shard.ReadRanges(t.Context(), o, ranges); err != nil {
+				ctx := t.Context()
+				if c.most {
+					ctx = shard.WithMost(ctx)
+				}
+				if err := shard.ReadRanges(ctx, o, ranges); err != nil {
 					t.Fatal(err)
 				}
 				for _, r := range ranges {
@@ -118,7 +123,7 @@ func TestChunksAtOnce(t *testing.T) {
 	var reads errgroup.Group
 	for off := int64(0); off < size; off += group {
 		reads.Go(func() error {
-			return shard.ReadRanges(t.Context(), o, []shard.Range{{Off: off, P: make([]byte, min(group, size-off))}})
+			return shard.ReadRanges(shard.WithMost(t.Context()), o, []shard.Range{{Off: off, P: make([]byte, min(group, size-off))}})
 		})
 	}
 	if err := reads.Wait(); err != nil {

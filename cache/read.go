@@ -162,9 +162,9 @@ func (r *reading) fetch(ctx context.Context) (got *claim, ranges []shard.Range, 
 
 // around returns the spans to fetch for missing ones. If the source's requests are scarce, it adds
 // the bytes around them, up to multiples of its chunk, so that reads of a shard agree on its
-// requests: in small shards, and in reads of most of a row group, since most of the next ones will
-// be read too. It does so only if the disk has room and memory gets free. borrowed is the pending
-// memory that it took for the added bytes.
+// requests: in small shards, and for a reader that wants most of the shard. It does so only if the
+// disk has room and memory gets free. borrowed is the pending memory that it took for the added
+// bytes.
 func (r *reading) around(ctx context.Context, missing []shard.Span) (wanted []shard.Span, borrowed int64, err error) {
 	c, first, end := r.cache, missing[0].Off, missing[len(missing)-1].End()
 	inner, err := r.object.source(ctx)
@@ -176,7 +176,7 @@ func (r *reading) around(ctx context.Context, missing []shard.Span) (wanted []sh
 		return missing, 0, nil
 	}
 	r.memoryWait = max(r.memoryWait, r.scarceWait)
-	if end-first >= chunk || size > chunk/4 && !r.dense(chunk/8) {
+	if end-first >= chunk || size > chunk/4 && !shard.WantsMost(ctx) {
 		return missing, 0, nil
 	}
 	all := shard.Span{Off: first / chunk * chunk}
@@ -203,12 +203,6 @@ func (c *Cache) borrow(ctx context.Context, n int64, waitLimit *time.Duration) b
 	err := c.pending.Acquire(ctx, n)
 	*waitLimit -= time.Since(start)
 	return err == nil
-}
-
-// dense reports whether the read spans at least n bytes and wants half of them or more.
-func (r *reading) dense(n int64) bool {
-	hull := r.ranges[len(r.ranges)-1].Span().End() - r.ranges[0].Off
-	return hull >= n && bytesOf(r.ranges) >= hull/2
 }
 
 // keep hands fetched segments on to the disk, and returns how many wanted bytes they have.

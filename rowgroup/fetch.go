@@ -60,6 +60,9 @@ func (m *Reader) fetchRaw(ctx context.Context, raw *Raw, lentAlone bool) (out *R
 			probe := wait.ProbeOf(ctx)
 			defer probe.Idle(probe.Idle(wait.Cache)) // leases know no context
 		}
+		if m.wantsMost(raw.Rows.Shard) {
+			ctx = shard.WithMost(ctx)
+		}
 		err = m.read(ctx, raw, lentAlone)
 	}
 	if err != nil {

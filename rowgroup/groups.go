@@ -15,6 +15,15 @@ type Group struct {
 	Compressed      int64 // encoded bytes of the projected columns and rule columns
 }
 
+// wantsMost reports whether the projection has half of a shard's bytes or more.
+func (m *Manifest) wantsMost(s int) bool {
+	left := m.shards[s].Size / 2
+	for _, g := range m.groups[m.first[s]:m.first[s+1]] {
+		left -= g.Compressed
+	}
+	return left <= 0
+}
+
 func addGroups(m *Manifest, all []footer.Loaded) error {
 	n := 0
 	for i := range all { // parsed twice: records are large beside their groups

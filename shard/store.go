@@ -74,6 +74,15 @@ func ChunkOf(o Object) int64 {
 	return 0
 }
 
+type mostKey struct{}
+
+// WithMost returns a context for reads of a caller that wants most bytes of the shard in the end:
+// a store whose requests are scarce may fetch the bytes around them too.
+func WithMost(ctx context.Context) context.Context { return context.WithValue(ctx, mostKey{}, true) }
+
+// WantsMost reports whether a context is of WithMost.
+func WantsMost(ctx context.Context) bool { return ctx.Value(mostKey{}) != nil }
+
 // Identity returns what store takes for the identity of an address: the address itself, cleaned,
 // when it has no opinion.
 func Identity(store Store, uri string) string {

@@ -84,6 +84,21 @@ def test_few_requests(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
     assert hub.requests["content"] == hub.requests["resolve"]
 
 
+def test_few_requests_for_small_row_groups(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
+    rows, texts = 3000, np.random.default_rng(1)
+    data = tmp_path / "small groups"
+    data.mkdir()
+    table = pa.table({"id": range(rows), "label": [0] * rows, "text": [texts.bytes(2000) for _ in range(rows)]})
+    pq.write_table(table, data / "a.parquet", row_group_size=30)  # 100 of 60 kB; small files come whole anyway
+    hub.add(data)
+    with DataLoader(ADDRESS, **options(hub, tmp_path)) as loader:
+        assert sum(len(batch["id"]) for batch in loader) == rows
+    assert hub.requests["resolve"] == 2, hub.requests  # the footer and the rest
+    with DataLoader(ADDRESS, columns=["id"], **options(hub, tmp_path / "few")) as loader:
+        assert sum(len(batch["id"]) for batch in loader) == rows
+    assert hub.requests["resolve"] > 10, hub.requests  # few bytes are wanted
+
+
 def test_a_limit_is_waited_for(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
     hub.limits = standin.Limits(1, {"api": 1, "resolvers": 2})
     with DataLoader(ADDRESS, **options(hub, tmp_path)) as loader:
