@@ -79,7 +79,7 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 	}
 	size := a.options.Size(h)
 	p := a.options.Draw(size.X, size.Y, seed)
-	if err := a.prepare(data, h, p.Box); err != nil {
+	if err := a.prepare(data, h, &p); err != nil {
 		return err
 	}
 	w := a.writerOf(h)
@@ -87,15 +87,16 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 		return err
 	}
 	put := w.row
-	if a.options.Crop == CropLetterbox {
-		put = a.frame.around(a, p.Box, w)
+	framed := !p.covers(a.options.Width, a.options.Height)
+	if framed {
+		put = a.frame.around(a, &p, w)
 	}
 	if a.options.ColorJitter.on() {
 		a.jittered(&p, put)
 	} else {
 		a.scale(put)
 	}
-	if a.options.Crop == CropLetterbox {
+	if framed {
 		a.frame.end()
 	}
 	return nil
@@ -132,14 +133,14 @@ func (a *Augmenter) writerOf(h codec.Header) writer {
 }
 
 // prepare decodes what a box needs.
-func (a *Augmenter) prepare(data []byte, h codec.Header, box image.Rectangle) (err error) {
+func (a *Augmenter) prepare(data []byte, h codec.Header, p *Params) (err error) {
 	if a.options.Channels == 1 && !h.OneChannel() {
 		return &codec.Error{Format: h.Format, Text: fmt.Sprintf("it has %d channels, and channels is 1: gray, or a palette", h.Components)}
 	}
 	if a.options.Interpolation.nearest() {
-		return a.sampled.prepare(a, data, h, box)
+		return a.sampled.prepare(a, data, h, p)
 	}
-	a.source, a.x, a.y, err = a.decode(data, h, box)
+	a.source, a.x, a.y, err = a.decode(data, h, p)
 	return err
 }
 
@@ -168,23 +169,23 @@ func (a *Augmenter) jittered(p *Params, put func(i int, row resize.Row)) {
 }
 
 // decode decodes what the box needs, and returns it upright with the spans that scale it.
-func (a *Augmenter) decode(data []byte, h codec.Header, box image.Rectangle) (resize.Source, resize.Span, resize.Span, error) {
-	denom := a.denom(h, box)
-	need := a.needs(h, box, denom)
+func (a *Augmenter) decode(data []byte, h codec.Header, drawn *Params) (resize.Source, resize.Span, resize.Span, error) {
+	denom := a.denom(h, drawn)
+	need := a.needs(h, drawn, denom)
 	if denom > 1 { // for a decoder that cannot scale
-		need = need.Union(a.needs(h, box, 1))
+		need = need.Union(a.needs(h, drawn, 1))
 	}
 	p, err := a.decoder.Decode(data, h, need, denom)
 	if err != nil {
 		return resize.Source{}, resize.Span{}, resize.Span{}, err
 	}
-	x, y := a.spans(h, box, p.Denom)
+	x, y := a.spans(h, drawn, p.Denom)
 	s := resize.Source{RGB: p.RGB, Rect: p.Rect}
 	if h.Orientation != 1 {
 		s = a.turn(p, h)
 	}
 	if f := a.options.filter(); !covers(s.Rect, x, y, f) {
-		return s, x, y, fmt.Errorf("images: the decoder returned %v for the box %v at 1/%d; this is a bug", s.Rect, box, p.Denom)
+		return s, x, y, fmt.Errorf("images: the decoder returned %v for the box %v at 1/%d; this is a bug", s.Rect, drawn.Box, p.Denom)
 	}
 	return s, x, y, nil
 }
@@ -197,14 +198,13 @@ func covers(r image.Rectangle, x, y resize.Span, f resize.Filter) bool {
 }
 
 // denom is the scale at which a box may be decoded.
-func (a *Augmenter) denom(h codec.Header, box image.Rectangle) int {
+func (a *Augmenter) denom(h codec.Header, p *Params) int {
 	if h.Format != codec.JPEG || a.options.ReducingGap < 0 {
 		return 1
 	}
-	width, height := a.options.scaled(box)
 	for _, d := range []int{8, 4, 2} {
 		gap := a.options.ReducingGap * float64(d)
-		if float64(box.Dx()) >= gap*float64(width) && float64(box.Dy()) >= gap*float64(height) {
+		if float64(p.Box.Dx()) >= gap*float64(p.Size.X) && float64(p.Box.Dy()) >= gap*float64(p.Size.Y) {
 			return d
 		}
 	}
@@ -213,8 +213,8 @@ func (a *Augmenter) denom(h codec.Header, box image.Rectangle) int {
 
 // needs returns the rectangle of the stored picture that the filter reads when it is decoded at a
 // scale.
-func (a *Augmenter) needs(h codec.Header, box image.Rectangle, denom int) image.Rectangle {
-	x, y := a.spans(h, box, denom)
+func (a *Augmenter) needs(h codec.Header, p *Params, denom int) image.Rectangle {
+	x, y := a.spans(h, p, denom)
 	f := a.options.filter()
 	var r image.Rectangle
 	r.Min.X, r.Max.X = x.Needs(f)
@@ -225,16 +225,14 @@ func (a *Augmenter) needs(h codec.Header, box image.Rectangle, denom int) image.
 }
 
 // spans are the two directions of a box's resize, in pixels of the upright picture at a scale.
-func (a *Augmenter) spans(h codec.Header, box image.Rectangle, denom int) (x, y resize.Span) {
-	width, height := a.options.scaled(box)
+func (a *Augmenter) spans(h codec.Header, p *Params, denom int) (x, y resize.Span) {
 	w, ht := h.Size()
 	mirrorX, mirrorY := mirrored(h.Orientation)
-	x = span(box.Min.X, box.Max.X, w, denom, mirrorX)
-	y = span(box.Min.Y, box.Max.Y, ht, denom, mirrorY)
-	x.Out, y.Out = width, height
-	left, top := a.options.at(width, height)
-	x.From, x.To = max(0, -left), min(width, a.options.Width-left)
-	y.From, y.To = max(0, -top), min(height, a.options.Height-top)
+	x = span(p.Box.Min.X, p.Box.Max.X, w, denom, mirrorX)
+	y = span(p.Box.Min.Y, p.Box.Max.Y, ht, denom, mirrorY)
+	x.Out, y.Out = p.Size.X, p.Size.Y
+	x.From, x.To = max(0, -p.At.X), min(p.Size.X, a.options.Width-p.At.X)
+	y.From, y.To = max(0, -p.At.Y), min(p.Size.Y, a.options.Height-p.At.Y)
 	return x, y
 }
 

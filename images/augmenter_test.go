@@ -157,7 +157,7 @@ func TestReducingGap(t *testing.T) {
 					t.Fatal(err)
 				}
 				w, ht := h.Size()
-				if d, want := quick.denom(h, image.Rect(0, 0, w, ht)), map[int]int{4: 4, 9: 2, 16: 1}[size]; d != want {
+				if d, want := quick.denom(h, new(quick.options.Draw(w, ht, 0))), map[int]int{4: 4, 9: 2, 16: 1}[size]; d != want {
 					t.Fatalf("the scale is 1/%d, want 1/%d", d, want)
 				}
 				full := newAugmenter(t, Options{Height: size, ReducingGap: -1}, open())

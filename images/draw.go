@@ -9,6 +9,8 @@ import (
 // Params is the random part of an image.
 type Params struct {
 	Box    image.Rectangle // the part that is scaled, in the picture as a person sees it
+	Size   image.Point     // to which the box is scaled
+	At     image.Point     // where the scaled box starts in the result; what is outside is cut off
 	Flip   bool
 	Order  [4]int     // of the jitter's steps: 0 brightness, 1 contrast, 2 saturation, 3 hue
 	Factor [4]float64 // of each step, at its number
@@ -25,8 +27,15 @@ const (
 func (o Options) Draw(width, height int, seed uint64) Params {
 	o = o.withDefaults()
 	p := Params{Box: image.Rect(0, 0, width, height)}
-	if o.Crop == CropRandomResized {
+	switch o.Crop {
+	case CropRandomResized:
 		p.Box = o.randomResized(width, height, newStream(seed, streamCrop))
+		p.Size = image.Pt(o.Width, o.Height)
+	case CropScaleJitter:
+		p.Size, p.At = o.scaleJitter(width, height, newStream(seed, streamCrop))
+	default:
+		p.Size = o.scaled(width, height)
+		p.At = o.at(p.Size)
 	}
 	if o.Flip > 0 {
 		r := newStream(seed, streamFlip)
@@ -36,6 +45,11 @@ func (o Options) Draw(width, height int, seed uint64) Params {
 		p.Order, p.Factor = o.ColorJitter.draw(newStream(seed, streamJitter))
 	}
 	return p
+}
+
+// covers reports whether the scaled box covers a result of a size.
+func (p *Params) covers(width, height int) bool {
+	return p.At.X <= 0 && p.At.Y <= 0 && p.At.X+p.Size.X >= width && p.At.Y+p.Size.Y >= height
 }
 
 // randomResized is RandomResizedCrop.make_params of torchvision: ten tries, then the center.
@@ -61,6 +75,16 @@ func (o Options) randomResized(width, height int, r *stream) image.Rectangle {
 	w, h = max(1, min(w, width)), max(1, min(h, height))
 	left, top := (width-w)/2, (height-h)/2
 	return image.Rect(left, top, left+w, top+h)
+}
+
+// scaleJitter is ScaleJitter.make_params of torchvision, and FixedSizeCrop of its references: the
+// picture is scaled to fit, times a factor. A part as large as the result is taken at random; a
+// smaller picture is in the upper left corner.
+func (o Options) scaleJitter(width, height int, r *stream) (size, at image.Point) {
+	factor := min(float64(o.Height)/float64(height), float64(o.Width)/float64(width)) * r.uniform(o.Scale[0], o.Scale[1])
+	size = image.Pt(max(1, int(float64(width)*factor)), max(1, int(float64(height)*factor)))
+	part := r.uniform(0, 1)
+	return size, image.Pt(-int(float64(max(0, size.X-o.Width))*part), -int(float64(max(0, size.Y-o.Height))*part))
 }
 
 // draw is ColorJitter.make_params: the order first, by Fisher and Yates from the end.

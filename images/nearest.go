@@ -21,14 +21,14 @@ type sampled struct {
 }
 
 // prepare decodes a box.
-func (s *sampled) prepare(a *Augmenter, data []byte, h codec.Header, box image.Rectangle) (err error) {
-	if s.pix, s.each, s.rect, err = a.samples(data, h, stored(box, h, 1)); err != nil {
+func (s *sampled) prepare(a *Augmenter, data []byte, h codec.Header, p *Params) (err error) {
+	if s.pix, s.each, s.rect, err = a.samples(data, h, stored(p.Box, h, 1)); err != nil {
 		return err
 	}
 	if h.Orientation != 1 {
 		s.pix, s.rect = a.turnPixels(s.pix, s.each, s.rect, h, 1)
 	}
-	x, y := a.spans(h, box, 1)
+	x, y := a.spans(h, p, 1)
 	exact := a.options.Interpolation == NearestExact
 	s.columns, s.rows = x.Nearest(exact, s.columns[:0]), y.Nearest(exact, s.rows[:0])
 	for i := range s.columns {

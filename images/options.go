@@ -17,6 +17,7 @@ const (
 	CropCenter        Crop = "center"         // Resize, then the center: for evaluation
 	CropRandomResized Crop = "random_resized" // a random part, scaled: RandomResizedCrop
 	CropLetterbox     Crop = "letterbox"      // all of it, scaled to fit, with Fill around it
+	CropScaleJitter   Crop = "scale_jitter"   // scaled to fit, times a random factor: ScaleJitter; a part of it, or with Fill
 )
 
 // A Layout is the order of a tensor's dimensions.
@@ -90,10 +91,11 @@ type Options struct {
 	Resize int
 
 	// Scale and Ratio are the random crop's share of the area, and its width by its height. {0,
-	// 0} means {0.08, 1} and {3/4, 4/3}.
+	// 0} means {0.08, 1} and {3/4, 4/3}. Of CropScaleJitter, Scale is the factor, and {0, 0} means
+	// {0.1, 2}.
 	Scale, Ratio Range
 
-	// Fill is the color around a letterboxed picture: of each channel, from 0 to 255, or to 65,535
+	// Fill is the color around a picture that is scaled to less than the result: of each channel, from 0 to 255, or to 65,535
 	// for uint16.
 	Fill [3]int
 
@@ -177,7 +179,9 @@ func (o Options) withDefaults() Options {
 		o.Resize = max(o.Height, o.Width)
 	}
 	if o.Scale == (Range{}) {
-		o.Scale = Range{0.08, 1}
+		if o.Scale = (Range{0.08, 1}); o.Crop == CropScaleJitter {
+			o.Scale = Range{0.1, 2}
+		}
 	}
 	if o.Ratio == (Range{}) {
 		o.Ratio = Range{3. / 4, 4. / 3}
@@ -200,8 +204,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// maxSide is the longest side of a result.
-const maxSide = 1 << 14
+const (
+	maxSide  = 1 << 14 // of a result
+	maxScale = 10      // of CropScaleJitter
+)
 
 // An OptionError reports an invalid option.
 type OptionError struct {
@@ -235,7 +241,7 @@ func (o Options) Validate() error {
 	p.Within("Height", int64(o.Height), maxSide)
 	p.Within("Width", int64(o.Width), maxSide)
 	p.Within("Resize", int64(o.Resize), maxSide)
-	p.OneOf("Crop", string(o.Crop), string(CropCenter), string(CropRandomResized), string(CropLetterbox))
+	p.OneOf("Crop", string(o.Crop), string(CropCenter), string(CropRandomResized), string(CropLetterbox), string(CropScaleJitter))
 	p.OneOf("Interpolation", string(o.Interpolation), string(Bilinear), string(Bicubic), string(Nearest), string(NearestExact))
 	p.OneOf("Layout", string(o.Layout), string(CHW), string(HWC))
 	p.OneOf("DType", string(o.DType), string(Uint8), string(Float32), string(Float16), string(BFloat16), string(Uint16))
@@ -259,11 +265,16 @@ func (o Options) validateCrop(p *option.List) {
 	if o.Crop != CropCenter && o.Resize != 0 {
 		p.Add("Resize", "goes with {Crop} center; leave it out")
 	}
-	if o.Crop != CropRandomResized && (o.Scale != Range{} || o.Ratio != Range{}) {
-		p.Add("Scale", "and {Ratio} go with {Crop} random_resized")
+	jitters := o.Crop == CropScaleJitter
+	if o.Crop != CropRandomResized && (o.Scale != Range{} && !jitters || o.Ratio != Range{}) {
+		p.Add("Scale", "and {Ratio} go with {Crop} random_resized, and {Scale} with scale_jitter")
 	}
-	if s := d.Scale; !(s[0] > 0 && s[0] <= s[1] && s[1] <= 1) {
-		p.Add("Scale", "must be two numbers above 0 and at most 1, the smaller one first, got %v", s)
+	most := 1.0
+	if jitters {
+		most = maxScale
+	}
+	if s := d.Scale; !(s[0] > 0 && s[0] <= s[1] && s[1] <= most) {
+		p.Add("Scale", "must be two numbers above 0 and at most %v, the smaller one first, got %v", most, s)
 	}
 	if r := d.Ratio; !(r[0] > 0 && r[0] <= r[1] && r[1] <= 1000) {
 		p.Add("Ratio", "must be two numbers above 0 and at most 1000, the smaller one first, got %v", r)

@@ -54,8 +54,8 @@ func (o Options) validatePair(p *option.List) {
 		return false
 	}
 	within("Null", o.Null.Channels)
-	if within("Fill", o.Fill) && o.Fill != [3]int{} && o.Crop != CropLetterbox && o.Like == "" {
-		p.Add("Fill", "goes with {Crop} letterbox; leave it out")
+	if within("Fill", o.Fill) && o.Fill != [3]int{} && o.Crop != CropLetterbox && o.Crop != CropScaleJitter && o.Like == "" {
+		p.Add("Fill", "goes with {Crop} letterbox or scale_jitter; leave it out")
 	}
 	if d.Channels == 1 && d.ColorJitter.on() {
 		p.Add("ColorJitter", "needs {Channels} 3")

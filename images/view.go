@@ -10,14 +10,13 @@ import (
 
 // View returns the box of the upright picture, of a size, that all of the result shows: x0, y0, x1
 // and y1. Pixel (x, y) of a result of w x h pixels is at x0 + x*(x1-x0)/w and y0 + y*(y1-y0)/h of
-// the picture. A flip exchanges x0 and x1, and a letterbox reaches out of the picture.
+// the picture. A flip exchanges x0 and x1, and a view of a letterbox or of a picture that is scaled
+// to less than the result reaches out of the picture.
 func (o Options) View(size image.Point, seed uint64) [4]float64 {
 	o = o.withDefaults()
 	p := o.Draw(size.X, size.Y, seed)
-	width, height := o.scaled(p.Box)
-	left, top := o.at(width, height)
-	x, y := float64(p.Box.Dx())/float64(width), float64(p.Box.Dy())/float64(height)
-	x0, y0 := float64(p.Box.Min.X)-float64(left)*x, float64(p.Box.Min.Y)-float64(top)*y
+	x, y := float64(p.Box.Dx())/float64(p.Size.X), float64(p.Box.Dy())/float64(p.Size.Y)
+	x0, y0 := float64(p.Box.Min.X)-float64(p.At.X)*x, float64(p.Box.Min.Y)-float64(p.At.Y)*y
 	x1, y1 := x0+float64(o.Width)*x, y0+float64(o.Height)*y
 	if p.Flip {
 		x0, x1 = x1, x0
@@ -31,29 +30,28 @@ func (o Options) Result() (width, height int) {
 	return o.Width, o.Height
 }
 
-// scaled returns the size to scale a box to. A center crop then takes a part of it.
-func (o *Options) scaled(box image.Rectangle) (width, height int) {
-	w, h := box.Dx(), box.Dy()
+// scaled returns the size to scale a picture to. A center crop then takes a part of it.
+func (o *Options) scaled(w, h int) image.Point {
 	switch {
 	case o.Crop == CropLetterbox:
 		r := min(float64(o.Height)/float64(h), float64(o.Width)/float64(w))
 		fit := func(n, most int) int { return max(1, min(most, int(math.RoundToEven(float64(n)*r)))) }
-		return fit(w, o.Width), fit(h, o.Height)
+		return image.Pt(fit(w, o.Width), fit(h, o.Height))
 	case o.Crop != CropCenter:
-		return o.Width, o.Height
+		return image.Pt(o.Width, o.Height)
 	case w <= h:
-		return o.Resize, max(1, o.Resize*h/w)
+		return image.Pt(o.Resize, max(1, o.Resize*h/w))
 	}
-	return max(1, o.Resize*w/h), o.Resize
+	return image.Pt(max(1, o.Resize*w/h), o.Resize)
 }
 
 // at returns where the scaled picture starts in the result: below 0 if a center crop cuts it off.
-func (o *Options) at(width, height int) (left, top int) {
+func (o *Options) at(size image.Point) image.Point {
 	if o.Crop == CropLetterbox {
 		middle := func(n int) int { return int(math.Round(float64(n)/2 - 0.1)) } // as ultralytics
-		return middle(o.Width - width), middle(o.Height - height)
+		return image.Pt(middle(o.Width-size.X), middle(o.Height-size.Y))
 	}
-	return -center(width, o.Width), -center(height, o.Height)
+	return image.Pt(-center(size.X, o.Width), -center(size.Y, o.Height))
 }
 
 // center is the start of the middle of n, by torchvision's rounding: half to even.
@@ -65,26 +63,27 @@ func center(n, wanted int) (from int) {
 	return from
 }
 
-// A frame puts a letterboxed picture into its result.
+// A frame puts a picture into a result that is larger.
 type frame struct {
 	line, plain resize.Row // a row of the result, and one without the picture
-	left, top   int
-	next        int // row of the result that is not written yet
+	left        int        // where the picture starts
+	first       int        // row of the picture
+	next        int        // row of the result that is not written yet
 	height      int
 	writer      writer
 }
 
 // around starts a result, and returns where the rows of the picture go.
-func (f *frame) around(a *Augmenter, box image.Rectangle, w writer) func(i int, row resize.Row) {
+func (f *frame) around(a *Augmenter, p *Params, w writer) func(i int, row resize.Row) {
 	o := &a.options
-	f.left, f.top = o.at(o.scaled(box))
+	f.left, f.first = max(0, p.At.X), max(0, p.At.Y)
 	f.writer, f.next, f.height = w, 0, o.Height
 	if f.plain == nil {
 		f.line, f.plain = o.plain(o.Fill), o.plain(o.Fill)
 	} else {
 		copy(f.line, f.plain)
 	}
-	f.until(f.top)
+	f.until(f.first)
 	return f.row
 }
 
@@ -99,8 +98,8 @@ func (o *Options) plain(c [3]int) resize.Row {
 
 func (f *frame) row(i int, row resize.Row) {
 	copy(f.line[f.left:], row)
-	f.writer.row(f.top+i, f.line)
-	f.next = f.top + i + 1
+	f.writer.row(f.first+i, f.line)
+	f.next = f.first + i + 1
 }
 
 // until writes rows without the picture.

@@ -21,7 +21,7 @@ func TestMoveIsTorchvisions(t *testing.T) {
 	if err := json.Unmarshal(imagetest.Pairs(t)["cases.json"], &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.Cases) < 14 || len(all.Given) != 4 {
+	if len(all.Cases) < 22 || len(all.Given) != 4 {
 		t.Fatalf("%d cases of %d formats", len(all.Cases), len(all.Given))
 	}
 	for i, c := range all.Cases {

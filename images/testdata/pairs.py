@@ -113,13 +113,33 @@ def letterbox(height, width):
     return change, {"crop": "letterbox", "size": [height, width], "fill": [114] * 3}, None, False
 
 
+def scale_jitter(seed, height, width):
+    """ScaleJitter, and FixedSizeCrop of the references for detection."""
+    r = Stream(seed, 1)
+    factor = min(height / H, width / W) * r.uniform(0.1, 2.0)
+    w, h = max(1, int(W * factor)), max(1, int(H * factor))
+    part = r.uniform(0, 1)
+    left, top = int(max(0, w - width) * part), int(max(0, h - height) * part)
+    flip = Stream(seed, 2).uniform(0, 1) < 0.5
+
+    def change(t):
+        fill = 255 if isinstance(t, tv_tensors.Mask) else 114
+        t = F.crop(F.resize(t, [h, w]), top, left, min(h, height), min(w, width))
+        t = F.pad(t, [0, 0, max(0, width - w), max(0, height - h)], fill=fill)
+        return F.horizontal_flip(t) if flip else t
+
+    return change, {"crop": "scale_jitter", "flip": 0.5, "size": [height, width], "fill": [114] * 3}, None, False
+
+
 cases = []
 todo = [random_resized(seed, 24, 20) for seed in range(8)]
 todo += [center(20, 24, 31), squeezed(20, 33), squeezed(90, 134), letterbox(64, 64), letterbox(40, 90), letterbox(33, 20)]
+todo += [scale_jitter(seed, 40, 50) for seed in range(20, 28)]
+seeds = [*range(8), *[0] * 6, *range(20, 28)]
 for i, (change, options, box, flip) in enumerate(todo):
     got = {name: change(t) for name, t in tensors().items()}
     exact = {}
-    if options.get("crop") != "center" and options.get("crop") != "letterbox":
+    if box is not None:
         cut = F.crop(tensors()["gray"], box[1], box[0], box[3] - box[1], box[2] - box[0])
         exact = F.resize(cut, options["size"], InterpolationMode.NEAREST_EXACT)
         exact = F.horizontal_flip(exact) if flip else exact
@@ -128,7 +148,7 @@ for i, (change, options, box, flip) in enumerate(todo):
         a = got[name][0].numpy()
         add(f"{i}/{name}.png", png(a.astype(np.uint16 if name == "deep" else np.uint8)))
     add(f"{i}/image.png", png(got["image"].permute(1, 2, 0).contiguous().numpy()))
-    case = {"seed": i if i < 8 else 0, "options": options}
+    case = {"seed": seeds[i], "options": options}
     for name in [*formats, "xy"]:
         t = got[name]
         case[name] = t.tolist()

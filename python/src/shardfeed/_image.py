@@ -23,13 +23,14 @@ AUTO = "auto"  # as a schema declares it
 _FORM = 'as in images={"img": shardfeed.Image(size=224)}'
 _DTYPES = ("uint8", "float32", "float16", "bfloat16", "uint16")
 _FILTERS = ("bilinear", "bicubic", "nearest", "nearest-exact")
-_CROPS = ("center", "random_resized", "letterbox")
+_CROPS = ("center", "random_resized", "letterbox", "scale_jitter")
 _SHARED = ("size", "crop", "resize", "scale", "ratio", "flip", "exif")  # a column that is like another has them of it
 _JITTERS = ("brightness", "contrast", "saturation", "hue")
 _MOST_FACTOR, _MOST_HUE = 100.0, 0.5
 _MOST_SIDE = 2**14
 _MOST_LIMIT = 2**31 - 1
 _SHARE, _RATIO = (0.08, 1.0), (3 / 4, 4 / 3)
+_FACTOR, _MOST_SCALE = (0.1, 2.0), 10.0  # of "scale_jitter"
 _IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 
 Pair = tuple[float, float]
@@ -43,7 +44,7 @@ class ImageOptions(TypedDict, total=False):
     size: int | tuple[int, int] | None
     like: str | None
     channels: Literal[1, 3]
-    crop: Literal["center", "random_resized", "letterbox"] | None
+    crop: Literal["center", "random_resized", "letterbox", "scale_jitter"] | None
     fill: int | Sequence[int]
     null: int | Sequence[int] | None
     resize: int | None
@@ -80,16 +81,20 @@ class Image:
             have one size. size, crop, resize, scale, ratio, flip and exif stay out then.
         channels (3 or 1, default 3): 3 is RGB. 1 is a picture of one channel: gray, or the indices
             of a palette. The tensor has a dimension of 1 for it.
-        crop ("center", "random_resized" or "letterbox", default None): which part of a picture is
-            taken. None takes all of it and scales it to size, "center" resizes first and takes the
+        crop ("center", "random_resized", "letterbox" or "scale_jitter", default None): which part
+            of a picture is taken. None takes all of it and scales it to size, "center" resizes first and takes the
             center, "random_resized" takes a random part and scales it, as RandomResizedCrop,
-            "letterbox" scales all of it to fit into size, in the middle.
-        fill (int or 3 ints, default 0): the color around a letterboxed picture.
+            "letterbox" scales all of it to fit into size, in the middle, "scale_jitter" scales it to
+            fit, times a random factor, and takes a random part or leaves it in the upper left
+            corner, as ScaleJitter and the detection references of torchvision.
+        fill (int or 3 ints, default 0): the color around a picture that is scaled to less than
+            size.
         null (int or 3 ints, default None): the color of the image of a row without a file. None makes
             such a row an error, for on_error.
         resize (int, default None): the shorter side before a center crop. None is the longer one of
             size.
-        scale (pair, default None): the share of the area of a random part. None is (0.08, 1).
+        scale (pair, default None): the share of the area of a random part. None is (0.08, 1). With
+            "scale_jitter" it is the factor, up to 10, and None is (0.1, 2).
         ratio (pair, default None): width by height of a random part. None is (3/4, 4/3).
         flip (float, default 0): the probability of a horizontal flip.
         color_jitter (float, sequence or dict, default None): random colors, as ColorJitter: 0.4 is
@@ -121,7 +126,7 @@ class Image:
     size: int | tuple[int, int] | None = field(default=None, kw_only=False)
     like: str | None = None
     channels: Literal[1, 3] = 3
-    crop: Literal["center", "random_resized", "letterbox"] | None = None
+    crop: Literal["center", "random_resized", "letterbox", "scale_jitter"] | None = None
     fill: int | Sequence[int] = 0
     null: int | Sequence[int] | None = None
     resize: int | None = None
@@ -172,6 +177,7 @@ class Image:
 
     def spec(self) -> dict[str, Any]:
         """Returns the engine's form, or raises one error with all that is wrong."""
+        share, most_share = (_FACTOR, _MOST_SCALE) if self.crop == "scale_jitter" else (_SHARE, 1.0)
         found = Problems()
         most = 65535 if str(self.dtype) == "uint16" else 255
         spec = {
@@ -182,7 +188,7 @@ class Image:
             "fill": found.of(_color, "fill", self.fill, most),
             "null": None if self.null is None else found.of(_color, "null", self.null, most),
             "resize": found.of(number, "resize", self.resize, most=_MOST_SIDE),
-            "scale": found.of(_range, "scale", _SHARE if self.scale is None else self.scale, most=1.0),
+            "scale": found.of(_range, "scale", share if self.scale is None else self.scale, most=most_share),
             "ratio": found.of(_range, "ratio", _RATIO if self.ratio is None else self.ratio, most=1000.0),
             "flip": found.of(_number, "flip", self.flip, 0.0, 1.0),
             "color_jitter": found.of(_jitter, self.color_jitter),
@@ -217,12 +223,13 @@ class Image:
             found.found.append("color_jitter needs channels=3")
         if spec["dtype"] == "uint16" and (self.channels != 1 or not str(self.interpolation).startswith("nearest")):
             found.found.append("dtype='uint16' needs channels=1 and interpolation='nearest' or 'nearest-exact'")
-        if spec["fill"] and any(spec["fill"]) and spec["crop"] != "letterbox" and self.like is None:
-            found.found.append(f"fill must go with crop='letterbox', got crop={self.crop!r}")
-        if spec["crop"] in ("", "center", "letterbox"):
-            spec["scale"] = spec["ratio"] = None
-            if given := [name for name in ("scale", "ratio") if getattr(self, name) is not None]:
-                found.found.append(f"{' and '.join(given)} must go with crop='random_resized', got crop={self.crop!r}")
+        if spec["fill"] and any(spec["fill"]) and spec["crop"] not in ("letterbox", "scale_jitter") and self.like is None:
+            found.found.append(f"fill must go with crop='letterbox' or 'scale_jitter', got crop={self.crop!r}")
+        unused = {"random_resized": [], None: [], "scale_jitter": ["ratio"]}.get(spec["crop"], ["scale", "ratio"])
+        for name in unused:
+            spec[name] = None
+        if given := [name for name in unused if getattr(self, name) is not None]:
+            found.found.append(f"{' and '.join(given)} must go with crop='random_resized', got crop={self.crop!r}")
         if self.resize is not None and spec["crop"] not in ("center", None):
             found.found.append(f"resize must go with crop='center', got crop={self.crop!r}: size is the size of the result")
         if spec["crop"] == "center" and spec["size"] and spec["resize"] and spec["resize"] < max(spec["size"]):
