@@ -43,6 +43,7 @@
 // # Packages
 //
 // images/codec reads headers and decodes in Go, images/turbo with libjpeg-turbo, and who calls
-// [New] chooses: nothing here links the library. images/boxes moves boxes and points by a view. The loader, the engine, the command and programs
-// may import all three; they import nothing of ours but internal/image and internal/option.
+// [New] chooses: nothing here links the library. images/boxes moves boxes and points by a view. The
+// loader, the engine, the command and programs may import all of them; they import nothing of ours
+// but internal/image and internal/option.
 package images

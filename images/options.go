@@ -95,8 +95,8 @@ type Options struct {
 	// {0.1, 2}.
 	Scale, Ratio Range
 
-	// Fill is the color around a picture that is scaled to less than the result: of each channel, from 0 to 255, or to 65,535
-	// for uint16.
+	// Fill is the color around a picture that is scaled to less than the result: of each channel,
+	// from 0 to 255, or to 65,535 for uint16.
 	Fill [3]int
 
 	// Null is the color of the image of a row without a file. Without it such a row is an error.

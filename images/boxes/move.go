@@ -38,8 +38,9 @@ func (o *Options) Move(n []float32, v *View) bool {
 	return o.KeepAll || cut[2]-cut[0] >= least && cut[3]-cut[1] >= least
 }
 
-// point moves a point. A flip takes the first column of pixels to the last, W - 1, as torchvision's.
-// A point that leaves the image is not visible any more, and a point that is not visible is at 0, 0.
+// point moves a point. A flip takes the first column of pixels to the last, W - 1, as in
+// torchvision. A point that leaves the image is not visible any more, and a point that is not
+// visible is at 0, 0.
 func (o *Options) point(n []float32, v *View) bool {
 	x, y := v.at(float64(n[0]), float64(n[1]))
 	if v.Part[0] > v.Part[2] {

@@ -42,8 +42,8 @@ type Options struct {
 	// Format is the format of the boxes, before and after. "" means XYXY.
 	Format Format
 
-	// Unclipped leaves the parts of boxes that are outside of the image. Otherwise boxes are cut off
-	// at its edges, and points outside move to them.
+	// Unclipped leaves the parts of boxes that are outside of the image. Otherwise boxes are cut
+	// off at its edges, and points outside move to them.
 	Unclipped bool
 
 	// MinSize is the width and the height that a box must have within the image, in its pixels, to
