@@ -327,8 +327,9 @@ func (s Spec) ReadPlan(ctx context.Context) (p *iterable.SavedPlan, err error) {
 
 // Verify reads and decodes the spec's columns of every shard, from the store and not from a cache,
 // and lists the losses. verified, if not nil, is called after each row group with the rows so far
-// and all rows, one call at a time.
-func Verify(ctx context.Context, s Spec, e Events, verified func(rows, of int64)) (v *iterable.Verification, err error) {
+// and all rows, one call at a time. check, if not nil, makes a check of the decoded rows: a
+// loader.ImageCheck, for example.
+func Verify(ctx context.Context, s Spec, e Events, verified func(rows, of int64), check func(ctx context.Context, m *rowgroup.Reader) (iterable.Check, error)) (v *iterable.Verification, err error) {
 	o, err := s.parse()
 	if err != nil {
 		return nil, err
@@ -343,7 +344,7 @@ func Verify(ctx context.Context, s Spec, e Events, verified func(rows, of int64)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stores.Close()) }()
-	return iterable.Verify(ctx, stores, s.Addresses, o, verified)
+	return iterable.Verify(ctx, stores, s.Addresses, o, verified, check)
 }
 
 // lossNotes notes the first loss of a data set, and the number of later ones: a table of images may

@@ -18,6 +18,7 @@ import (
 	"github.com/shardfeed/shardfeed/iterable/internal/saved"
 	"github.com/shardfeed/shardfeed/iterable/internal/tables"
 	"github.com/shardfeed/shardfeed/iterable/internal/transform"
+	"github.com/shardfeed/shardfeed/iterable/internal/verify"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -35,15 +36,24 @@ type Verification struct {
 
 	data *shuffle.Manifest // of the shards with a footer
 	lost map[int]bool      // its groups
+	bad  map[[2]int64]bool // its groups' other rows that are lost
 }
+
+// A Check looks for rows in decoded blocks that a run would lose, such as damaged images. Calls are
+// concurrent.
+type (
+	Check  = verify.Check
+	BadRow = verify.BadRow
+)
 
 // verifyPart is the part of the memory that the decoded rows of one row group may take.
 const verifyPart = 4
 
 // Verify reads and decodes what the options name of every shard, and lists what is lost, as streams
 // would find it. It uses the options of Reading, Memory, IndexDir and Events; verified,
-// if not nil, is called after each row group with the rows so far, one call at a time.
-func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Options, verified func(rows, of int64)) (*Verification, error) {
+// if not nil, is called after each row group with the rows so far, one call at a time. check, if not
+// nil, makes the check of the decoded rows.
+func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Options, verified func(rows, of int64), check func(ctx context.Context, m *rowgroup.Reader) (Check, error)) (*Verification, error) {
 	o, err := o.parse()
 	if err != nil {
 		return nil, fmt.Errorf("options: %w", err)
@@ -52,7 +62,7 @@ func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Opti
 	if err != nil {
 		return nil, err
 	}
-	v := &Verification{Shards: len(shards), lost: map[int]bool{}}
+	v := &Verification{Shards: len(shards), lost: map[int]bool{}, bad: map[[2]int64]bool{}}
 	if shards, err = v.footers(ctx, stores, shards, o.Events); err != nil || len(shards) == 0 {
 		return v, err
 	}
@@ -66,9 +76,15 @@ func Verify(ctx context.Context, stores shard.Stores, addresses []string, o Opti
 	}
 	v.data, v.Rows, v.RowGroups = saved.ManifestOf(m), m.NumRows(), len(m.Groups())
 	limit := cmp.Or(o.Memory, o.DefaultMemory, mem.DefaultLimit())
-	err = v.groups(ctx, m, newSizes(m, &transform.Columns{}, shard.ReadsOf(stores, shards) > 0), ahead.Fetchers(o.Fetchers, shard.ReadsOf(stores, shards)), limit, verified)
+	var each Check
+	if check != nil {
+		if each, err = check(ctx, m); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+	err = v.groups(ctx, m, each, newSizes(m, &transform.Columns{}, shard.ReadsOf(stores, shards) > 0), ahead.Fetchers(o.Fetchers, shard.ReadsOf(stores, shards)), limit, verified)
 	slices.SortFunc(v.Lost, func(a, b Loss) int {
-		return cmp.Or(cmp.Compare(a.URI, b.URI), cmp.Compare(a.RowGroup, b.RowGroup))
+		return cmp.Or(cmp.Compare(a.URI, b.URI), cmp.Compare(a.RowGroup, b.RowGroup), cmp.Compare(a.Lo, b.Lo), cmp.Compare(a.Column, b.Column))
 	})
 	return v, errors.Join(err, m.Close())
 }
@@ -109,7 +125,7 @@ func (v *Verification) footers(ctx context.Context, stores shard.Stores, shards 
 }
 
 // groups reads all row groups, as many at a time as the limit has memory for.
-func (v *Verification) groups(ctx context.Context, m *rowgroup.Reader, s *sizes, fetchers int, limit int64, verified func(rows, of int64)) error {
+func (v *Verification) groups(ctx context.Context, m *rowgroup.Reader, check Check, s *sizes, fetchers int, limit int64, verified func(rows, of int64)) error {
 	atOnce := max(fetchers, cores.Number())
 	done := int64(0)
 	decoders := make(chan *rowgroup.Decoder, atOnce)
@@ -123,7 +139,7 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Reader, s *sizes,
 	for g, group := range m.Groups() {
 		step := s.step(g, max(1, limit/verifyPart))
 		c := s.cost(g, 0, step, false)
-		at := verifyStep{rows: step, room: min(c.bytes()+c.scratch, limit/verifyPart)}
+		at := verify.Step{Rows: step, Room: min(c.bytes()+c.scratch, limit/verifyPart)}
 		need := min(limit, s.fetchBytes(g, group.Rows)+c.bytes()+c.scratch) // one always fits
 		if room.Acquire(within, need) != nil {
 			break // one failed, or ctx ended
@@ -132,7 +148,7 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Reader, s *sizes,
 			defer room.Release(need)
 			rows := rowgroup.Rows{Shard: int(group.Shard), RowGroup: int(group.RowGroup), Hi: group.Rows}
 			d := <-decoders
-			read, err := verifyGroup(within, m, d, rows, at)
+			read, bad, err := verify.Group(within, m, d, rows, at, check)
 			decoders <- d
 			if err != nil && !rowgroup.IsLoss(err) {
 				return err
@@ -144,6 +160,8 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Reader, s *sizes,
 				v.lost[g] = true
 				v.LostRows += group.Rows
 				v.Lost = append(v.Lost, newLoss(m.Shards()[group.Shard].URI, rows, err))
+			} else {
+				v.lose(g, m.Shards()[group.Shard].URI, rows.RowGroup, bad)
 			}
 			if done += group.Rows; verified != nil {
 				verified(done, v.Rows)
@@ -158,57 +176,14 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Reader, s *sizes,
 	return cmp.Or(err, ctx.Err())
 }
 
-// A verifyStep is the number of rows of a group that are decoded at once. Estimates count pages
-// whole, so that a step grows by the bytes that were decoded.
-type verifyStep struct {
-	rows int64
-	room int64 // bytes that the memory of a step may take
-}
-
-// scratchShare is the part of the room that blocks may take for the step to grow: it doubles, and
-// decoding takes memory beside them.
-const scratchShare = 8
-
-// decoded grows the step if the blocks of the rows took little of the room.
-func (s *verifyStep) decoded(bytes int64) {
-	if scratchShare*bytes <= s.room && s.rows < 1<<62 {
-		s.rows *= 2
-	}
-}
-
-// tooLarge sets the step to half of these rows, for good.
-func (s *verifyStep) tooLarge(rows int64) { s.rows, s.room = (rows+1)/2, -1 }
-
-// verifyGroup decodes a row group step by step.
-func verifyGroup(ctx context.Context, m *rowgroup.Reader, d *rowgroup.Decoder, rows rowgroup.Rows, step verifyStep) (read int64, err error) {
-	raw, err := m.Fetch(ctx, rows)
-	if err != nil {
-		return 0, err
-	}
-	defer raw.Release()
-	for lo := int64(0); ; {
-		hi := lo + min(rows.Hi-lo, step.rows)
-		raw.Narrow(lo, hi)
-		var bytes int64
-		err := raw.Refetching(ctx, func() error {
-			blocks, err := d.Decode(raw, rowgroup.Layout{})
-			bytes = 0
-			for _, b := range blocks {
-				bytes += b.Bytes()
-				b.Release()
-			}
-			return err
-		})
-		switch {
-		case ctx.Err() != nil:
-			return raw.Bytes(), ctx.Err()
-		case errors.Is(err, rowgroup.ErrTooLarge) && hi-lo > 1: // these rows are longer than most
-			step.tooLarge(hi - lo)
-		case err != nil || hi == rows.Hi:
-			return raw.Bytes(), err
-		default:
-			lo = hi
-			step.decoded(bytes)
+// lose notes rows of a group that are lost.
+func (v *Verification) lose(g int, uri string, group int, bad []BadRow) {
+	for _, x := range bad {
+		place := &rowgroup.Error{Op: "decode", URI: uri, RowGroup: group, Column: x.Column, Page: -1, Err: fmt.Errorf("row %d: %w", x.Row, x.Err)}
+		v.Lost = append(v.Lost, Loss{URI: uri, RowGroup: group, Lo: x.Row, Hi: x.Row + 1, Column: x.Column, Page: -1, Err: place})
+		if at := [2]int64{int64(g), x.Row}; !v.bad[at] {
+			v.bad[at] = true
+			v.LostRows++
 		}
 	}
 }
@@ -222,7 +197,9 @@ func (v *Verification) WriteGood(w io.Writer) error {
 	return rule.WriteRowList(w, v.data, func(group int, bits []uint64) error {
 		if !v.lost[group] {
 			for row := range v.data.Groups[group].Rows {
-				bits[row/64] |= 1 << (row % 64)
+				if !v.bad[[2]int64{int64(group), row}] {
+					bits[row/64] |= 1 << (row % 64)
+				}
 			}
 		}
 		return nil

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	parquetgo "github.com/parquet-go/parquet-go"
 
+	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
@@ -32,7 +34,7 @@ func TestVerify(t *testing.T) {
 					t.Errorf("%d of %d rows after %d", n, of, last)
 				}
 				last = n
-			})
+			}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +89,7 @@ func TestVerifyStops(t *testing.T) {
 		{"nothing there", t.Context(), &memstore.Store{}, shard.ErrNotExist},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := Verify(c.ctx, shard.Stores{"mem": c.store}, []string{"mem://data/"}, Options{}, nil); !errors.Is(err, c.want) {
+			if _, err := Verify(c.ctx, shard.Stores{"mem": c.store}, []string{"mem://data/"}, Options{}, nil, nil); !errors.Is(err, c.want) {
 				t.Errorf("error %v, want %v", err, c.want)
 			}
 		})
@@ -123,7 +125,7 @@ func TestVerifyInSteps(t *testing.T) {
 			}
 		}
 		store.Put("data/a.parquet", file)
-		v, err := Verify(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Resources: Resources{Memory: 1}}, nil)
+		v, err := Verify(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Resources: Resources{Memory: 1}}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,19 +135,48 @@ func TestVerifyInSteps(t *testing.T) {
 	}
 }
 
-// Steps double while what was decoded takes little of their room, and rows that are too large halve
-// them for good.
-func TestVerifyStep(t *testing.T) {
-	s := verifyStep{rows: 1000, room: 8 << 20}
-	for _, c := range []struct{ bytes, want int64 }{{0, 2000}, {1 << 20, 4000}, {1<<20 + 1, 4000}, {1000, 8000}} {
-		if s.decoded(c.bytes); s.rows != c.want {
-			t.Errorf("after %d bytes: %d rows, want %d", c.bytes, s.rows, c.want)
+// What a check finds is lost row by row, however few rows are decoded at once.
+func TestVerifyChecks(t *testing.T) {
+	groups, rows := uneven()
+	for _, memory := range []int64{0, 1} {
+		store := files(t, groups, noImage)
+		damage(t, store, "data/part-002.parquet", 3)
+		var calls atomic.Int64
+		v, err := Verify(t.Context(), shard.Stores{"mem": store}, []string{"mem://data/"}, Options{Resources: Resources{Memory: memory}}, nil,
+			func(context.Context, *rowgroup.Reader) (Check, error) {
+				return func(_ context.Context, blocks []*rowgroup.Block) (bad []BadRow, err error) {
+					calls.Add(1)
+					return []BadRow{{Row: 0, Column: "a", Err: errors.New("odd")}, {Row: 0, Column: "b", Err: errors.New("odd")}}, nil
+				}, nil
+			})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if s.tooLarge(7001); s.rows != 3501 {
-		t.Errorf("%d rows, want half of 7,001", s.rows)
-	}
-	if s.decoded(0); s.rows != 3501 {
-		t.Errorf("%d rows: rows that were too large are tried again", s.rows)
+		n := calls.Load()
+		if v.LostRows != n+25 || len(v.Lost) != int(2*n)+1 {
+			t.Fatalf("%d rows are lost, %d places, after %d checks", v.LostRows, len(v.Lost), n)
+		}
+		if x := v.Lost[0]; x.Hi-x.Lo != 1 || x.Column != "a" || !strings.HasSuffix(x.Err.Error(), `part-000.parquet: row group 0, column "a": row 0: odd`) {
+			t.Errorf("the first place is %+v", x)
+		}
+		var file bytes.Buffer
+		if err := v.WriteGood(&file); err != nil {
+			t.Fatal(err)
+		}
+		list, err := rule.ParseRowList(file.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := list.Match(v.data, rule.RefuseNew, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		good := int64(0)
+		for g, group := range v.data.Groups {
+			good += kept.Count(g, 0, group.Rows)
+		}
+		if good != rows-v.LostRows {
+			t.Errorf("the file keeps %d rows, want %d", good, rows-v.LostRows)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,7 @@ import (
 
 func (a *app) verify() *cobra.Command {
 	f := &flags{}
+	var pictures imageVerifying
 	saved := saveFile{flag: "save", kind: rowsKind()}
 	c := &cobra.Command{
 		Use:   "verify [flags] ADDRESS...",
@@ -27,19 +29,28 @@ func (a *app) verify() *cobra.Command {
 them, and lists what a run would lose: footers and pages that are corrupt, shards that are gone or
 changed meanwhile. It exits with 0 only when nothing is lost.
 
+With --images it also decodes the images of all columns that hold them, whole, and lists rows whose
+image is damaged, null, of a format that is not decoded or beyond the limits; --quick reads their
+headers only, which finds truncated JPEGs too.
+
 With --save it writes a file of the rows that are not, for --rows of later runs, or rows= in Python.
 A shard whose footer is lost must be moved away for them.`,
 		Example: `  shardfeed verify data/
   shardfeed verify s3://bucket/table --columns token_ids,label --json
-  shardfeed verify data/ --save good.rows`,
+  shardfeed verify data/ --save good.rows
+  shardfeed verify data/ --images --save good.rows`,
 	}
 	fs := c.Flags()
 	f.add(fs, "what")
+	pictures.add(fs)
 	fs.StringVar(&saved.name, "save", "", "write the rows that are not lost to this `file`; an existing one is replaced only if it is one of rows")
 	f.looks(fs)
 	f.add(fs, "json", "storage", "cache")
 	return a.verb(c, func(ctx context.Context, addresses []string) error {
 		if err := f.check(ctx, fs); err != nil {
+			return err
+		}
+		if err := pictures.validate(); err != nil {
 			return err
 		}
 		if saved.name != "" {
@@ -53,7 +64,7 @@ A shard whose footer is lost must be moved away for them.`,
 				return err
 			}
 		}
-		v, err := a.verified(ctx, addresses, f)
+		v, err := a.verified(ctx, addresses, f, &pictures)
 		if err != nil {
 			return err
 		}
@@ -67,12 +78,13 @@ A shard whose footer is lost must be moved away for them.`,
 			}
 		}
 		o := verificationOf(v)
+		o.Images = pictures.columns
 		return errors.Join(a.print(f, o, o.report()), o.verdict())
 	})
 }
 
 // verified reads the data, and shows how far it is.
-func (a *app) verified(ctx context.Context, addresses []string, f *flags) (*iterable.Verification, error) {
+func (a *app) verified(ctx context.Context, addresses []string, f *flags, pictures *imageVerifying) (*iterable.Verification, error) {
 	shown := term.NewOpening(a.stderr)
 	defer shown.Close()
 	var bar *term.Progress
@@ -84,7 +96,8 @@ func (a *app) verified(ctx context.Context, addresses []string, f *flags) (*iter
 		}
 		bar.Add(int(rows - last))
 		last = rows
-	})
+	}, pictures.check())
+	pictures.close()
 	if bar != nil {
 		bar.Close()
 	}
@@ -98,17 +111,23 @@ type verification struct {
 	Rows      int64       `json:"rows"`       // of them
 	LostRows  int64       `json:"lost_rows"`  // of them
 	ReadBytes int64       `json:"read_bytes"`
+	Images    []string    `json:"images"` // the columns of images that --images checked
 	Lost      []lostPlace `json:"lost"`
 }
 
 func verificationOf(v *iterable.Verification) *verification {
-	return &verification{v.Shards, v.RowGroups, v.Rows, v.LostRows, v.Read, lostPlaces(v.Lost)}
+	return &verification{
+		Shards: v.Shards, RowGroups: v.RowGroups, Rows: v.Rows, LostRows: v.LostRows, ReadBytes: v.Read, Images: []string{}, Lost: lostPlaces(v.Lost),
+	}
 }
 
 func (v *verification) report() *term.Report {
 	r := &term.Report{}
 	r.Section("verify")
 	r.Fact("read", "%s in %s and %s, %v", text.Plural(v.Rows, "row"), text.Plural(int64(v.RowGroups), "row group"), text.Plural(int64(v.Shards), "shard"), mem.Bytes(v.ReadBytes))
+	if len(v.Images) > 0 {
+		r.Fact("images", "%s", strings.Join(v.Images, ", "))
+	}
 	if len(v.Lost) == 0 {
 		r.Fact("lost", "nothing")
 		return r
