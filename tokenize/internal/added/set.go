@@ -12,6 +12,7 @@ type Set struct {
 	tokens []Token        // sorted by text
 	second [256][4]uint64 // by first byte, the bytes that may follow
 	single [256]bool      // this byte is a token
+	starts [256]bool      // a token starts with this byte
 	firsts []byte         // the first bytes
 }
 
@@ -26,6 +27,7 @@ func NewSet(tokens []Token) *Set {
 		c := text[0]
 		if n := len(s.firsts); n == 0 || s.firsts[n-1] != c {
 			s.firsts = append(s.firsts, c)
+			s.starts[c] = true
 		}
 		if len(text) == 1 {
 			s.single[c] = true
@@ -38,7 +40,7 @@ func NewSet(tokens []Token) *Set {
 
 // Memory returns the bytes that the set takes.
 func (s *Set) Memory() int64 {
-	n := int64(len(s.tokens))*48 + 256*(4*8+1)
+	n := int64(len(s.tokens))*48 + 256*(4*8+2)
 	for i := range s.tokens {
 		n += int64(len(s.tokens[i].Text))
 	}
@@ -47,14 +49,7 @@ func (s *Set) Memory() int64 {
 
 // next returns the first token in text from p on, and the longest there.
 func (s *Set) next(text []byte, p int) (t *Token, start int) {
-	for ; p < len(text); p++ {
-		if len(s.firsts) == 1 {
-			i := bytes.IndexByte(text[p:], s.firsts[0])
-			if i < 0 {
-				break
-			}
-			p += i
-		}
+	for p = s.start(text, p); p < len(text); p = s.start(text, p+1) {
 		if !s.may(text, p) {
 			continue
 		}
@@ -63,6 +58,25 @@ func (s *Set) next(text []byte, p int) (t *Token, start int) {
 		}
 	}
 	return nil, len(text)
+}
+
+// start returns the place from p on of the first byte that starts a token, or the end.
+func (s *Set) start(text []byte, p int) int {
+	if len(s.firsts) == 1 {
+		if i := bytes.IndexByte(text[p:], s.firsts[0]); i >= 0 {
+			return p + i
+		}
+		return len(text)
+	}
+	for ; p+4 <= len(text); p += 4 {
+		if t := text[p : p+4]; s.starts[t[0]] || s.starts[t[1]] || s.starts[t[2]] || s.starts[t[3]] {
+			break
+		}
+	}
+	for p < len(text) && !s.starts[text[p]] {
+		p++
+	}
+	return p
 }
 
 // may reports whether the two bytes at p start any token.
