@@ -47,9 +47,9 @@ func (c *Cached) Append(dst []int32, v char.View, p int, ends []uint32) []int32 
 		p := t.at
 		c.items.take(&t, c.tokens, c.longShift&63)
 		prefetchEach(unsafe.Pointer(unsafe.SliceData(c.tokens.lines)), &c.items.lines[0], c.items.n)
-		prefetchEach(unsafe.Pointer(unsafe.SliceData(c.long)), &c.items.longOffsets[0], c.items.long)
+		loadEach(unsafe.Pointer(unsafe.SliceData(c.long)), &c.items.longOffsets[0], c.items.long)
 		c.items.find(c.tokens, c.shortShift)
-		prefetchEach(unsafe.Pointer(unsafe.SliceData(c.short)), &c.items.offsets[0], c.items.missed)
+		loadEach(unsafe.Pointer(unsafe.SliceData(c.short)), &c.items.offsets[0], c.items.missed)
 		dst = c.append(dst, v, p)
 	}
 	return dst

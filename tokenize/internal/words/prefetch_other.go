@@ -5,3 +5,5 @@ package words
 import "unsafe"
 
 func prefetchEach(unsafe.Pointer, *uint32, int) {}
+
+func loadEach(unsafe.Pointer, *uint32, int) {}
