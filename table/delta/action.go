@@ -20,7 +20,7 @@ type add struct {
 	Path      string          `json:"path"`
 	Partition json.RawMessage `json:"partitionValues"`
 	Size      int64           `json:"size"`
-	Stats     stats           `json:"stats"`
+	Stats     *stats          `json:"stats"`
 	Vector    *vector         `json:"deletionVector"`
 }
 
@@ -61,6 +61,14 @@ func (i *info) millis() int64 {
 // stats is the number of rows in the statistics of a file, which are JSON in a string; -1 if they
 // lack it.
 type stats int64
+
+// rows is the number of rows of the file.
+func (a *add) rows() int64 {
+	if a.Stats == nil {
+		return -1
+	}
+	return int64(*a.Stats)
+}
 
 // firstStat is how most statistics start.
 const firstStat = `{"numRecords":`

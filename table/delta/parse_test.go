@@ -42,6 +42,16 @@ func TestZ85(t *testing.T) {
 	}
 }
 
+// A file whose action has no statistics, or null ones, has an unknown number of rows.
+func TestFilesWithoutStats(t *testing.T) {
+	for text, want := range map[string]int64{"": -1, `,"stats":null`: -1, `,"stats":"{\"numRecords\":0}"`: 0} {
+		a, err := parseAction([]byte(`{"add":{"path":"a.parquet","size":1` + text + `}}`))
+		if err != nil || a.Add.rows() != want {
+			t.Errorf("%q: %d rows, %v, want %d", text, a.Add.rows(), err, want)
+		}
+	}
+}
+
 func TestStats(t *testing.T) {
 	for _, c := range []struct {
 		text string

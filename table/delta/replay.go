@@ -146,7 +146,7 @@ func (c *commit) add(dir string, a *action, names *partitions) error {
 		if err != nil {
 			return err
 		}
-		f := file{uri: locate(dir, a.Add.Path), size: a.Add.Size, rows: int64(a.Add.Stats), partition: p, vector: a.Add.Vector}
+		f := file{uri: locate(dir, a.Add.Path), size: a.Add.Size, rows: a.Add.rows(), partition: p, vector: a.Add.Vector}
 		c.adds = append(c.adds, f)
 	case a.Remove != nil:
 		c.removes = append(c.removes, key{locate(dir, a.Remove.Path), a.Remove.Vector.id()})
