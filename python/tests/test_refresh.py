@@ -8,9 +8,12 @@ import shutil
 import socket
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from test_tables import TABLE, written
 
@@ -21,26 +24,77 @@ pytestmark = pytest.mark.usefixtures("runtime")
 
 
 class Growing:
-    """A copy of a table whose commits appear one by one."""
+    """A copy of a Delta table whose commits appear one by one."""
 
     def __init__(self, directory: Path, version: int):
-        self.directory = directory / "table"
-        shutil.copytree(TABLE, self.directory, ignore=shutil.ignore_patterns("_delta_log"))
-        (self.directory / "_delta_log").mkdir()
+        self.directory, self.steps = directory / "table", directory / "steps"
+        self.make()
         self.version = -1
         self.grow(version)
 
+    def make(self) -> None:
+        """Make the table without metadata, and the files of each step of its growth."""
+        shutil.copytree(TABLE, self.directory, ignore=shutil.ignore_patterns("_delta_log"))
+        for file in sorted((TABLE / "_delta_log").glob("0*.json")):
+            step = self.steps / file.stem
+            step.mkdir(parents=True)
+            for part in file.parent.glob(f"{file.stem}.*"):
+                shutil.copy(part, step)
+        self.log = self.directory / "_delta_log"
+        self.log.mkdir()
+
     def grow(self, version: int) -> None:
-        for n in range(self.version + 1, version + 1):
-            for file in (TABLE / "_delta_log").glob(f"{n:020}.*"):
-                shutil.copy(file, self.directory / "_delta_log")
+        for step in sorted(self.steps.iterdir())[self.version + 1 : version + 1]:
+            for file in step.iterdir():
+                shutil.copy(file, self.log)
         self.version = version
+
+    def snapshot(self, version: int) -> str:
+        """The name of the snapshot of a version."""
+        return str(version)
+
+    def written(self, version: int) -> list[int]:
+        """The ids that the table's writer reads."""
+        return written(str(version))
 
     @property
     def uri(self) -> str:
         return f"delta+{self.directory}"
 
 
+class GrowingIceberg(Growing):
+    """An Iceberg table by Spark, with position deletes and columns that change, whose snapshots become current one by one."""
+
+    def make(self) -> None:
+        with zipfile.ZipFile(TABLE.parents[1] / "iceberg" / "v2.zip") as packed:
+            packed.extractall(self.directory)
+        self.log = self.directory / "metadata"
+        (self.log / "version-hint.text").unlink()
+        [last] = self.log.glob("v*.metadata.json")
+        metadata = json.loads(last.read_text())
+        last.unlink()
+        self.names = [str(s["snapshot-id"]) for s in metadata["snapshots"]]
+        for n, now in enumerate(metadata["snapshots"], 1):
+            then = metadata | {"snapshots": metadata["snapshots"][:n], "snapshot-log": metadata["snapshot-log"][:n]}
+            then |= {"current-snapshot-id": now["snapshot-id"], "current-schema-id": now["schema-id"]}
+            then["refs"] = {"main": {"snapshot-id": now["snapshot-id"], "type": "branch"}}
+            step = self.steps / f"{n}"
+            step.mkdir(parents=True)
+            (step / f"v{n}.metadata.json").write_text(json.dumps(then))
+
+    def snapshot(self, version: int) -> str:
+        return self.names[version]
+
+    def written(self, version: int) -> list[int]:
+        rows = json.loads((self.directory / "rows.json").read_text())[self.names[version]]
+        return sorted(row[rows["columns"].index("id")] for row in rows["rows"])
+
+    @property
+    def uri(self) -> str:
+        return f"iceberg+{self.directory}"
+
+
+TABLES = pytest.mark.parametrize("kind", [Growing, GrowingIceberg])
 OPTIONS: dict[str, Any] = {"columns": ["id"], "batch_size": 4, "shuffle": True, "seed": 3, "tail": "short", "refresh": "epoch"}
 
 
@@ -50,33 +104,35 @@ def ids(batches: Any) -> list[int]:
 
 def alone(table: Growing, version: int, epoch: int) -> list[int]:
     """An epoch of a data set that was made with a snapshot."""
-    dataset = StreamingDataset(table.uri, snapshot=version, **{**OPTIONS, "refresh": None})
+    dataset = StreamingDataset(table.uri, snapshot=table.snapshot(version), **{**OPTIONS, "refresh": None})
     dataset.set_epoch(epoch)
     return ids(dataset)
 
 
-def test_epochs_follow_the_table(tmp_path: Path) -> None:
-    table = Growing(tmp_path, 1)
+@TABLES
+def test_epochs_follow_the_table(tmp_path: Path, kind: type[Growing]) -> None:
+    table = kind(tmp_path, 1)
     dataset = StreamingDataset(table.uri, **OPTIONS)
-    for epoch, version in enumerate([1, 1, 3, 5, 7]):
+    for epoch, version in enumerate([1, 1, 3, 5, 6]):
         table.grow(version)
         got = ids(dataset)
-        assert sorted(got) == written(str(version)) and dataset.size == len(got)
+        assert sorted(got) == table.written(version) and dataset.size == len(got)
         assert got == alone(table, version, epoch)
         audit = dataset.stats()["audit"]
         assert audit["epoch"] == epoch and audit["proved"], audit
 
 
+@TABLES
 @pytest.mark.parametrize("grows", [False, True])
-def test_resume_reads_the_snapshot_of_its_epoch(tmp_path: Path, grows: bool) -> None:
-    table = Growing(tmp_path, 1)
+def test_resume_reads_the_snapshot_of_its_epoch(tmp_path: Path, grows: bool, kind: type[Growing]) -> None:
+    table = kind(tmp_path, 1)
     loader = shardfeed.torch.DataLoader(table.uri, **OPTIONS)
-    assert sorted(ids(loader)) == written("1")
+    assert sorted(ids(loader)) == table.written(1)
     table.grow(3)
     batches = iter(loader)
     begin = [next(batches) for _ in range(2)]
     state = json.loads(json.dumps(loader.state_dict()))
-    assert state["shardfeed"]["snapshot"] == "3" and state["shardfeed"]["epoch"] == 1
+    assert state["shardfeed"]["snapshot"] == table.snapshot(3) and state["shardfeed"]["epoch"] == 1
     if grows:
         table.grow(5)
     again = shardfeed.torch.DataLoader(table.uri, **OPTIONS)
@@ -114,7 +170,7 @@ def test_a_state_brings_its_seed(tmp_path: Path) -> None:
     assert ids(other) == alone(table, 3, 1)
 
 
-def test_filters_packing_threads_and_workers(tmp_path: Path) -> None:
+def test_filters_parts_and_workers(tmp_path: Path) -> None:
     table = Growing(tmp_path, 1)
     for name, options in {"filters": {"filters": "id > 3"}, "parts": {"parts": {"a": 1, "b": 1}, "part": "a", "part_key": "id"}}.items():
         copy = Growing(tmp_path / name, 1)
@@ -129,14 +185,68 @@ def test_filters_packing_threads_and_workers(tmp_path: Path) -> None:
         assert ids(loader) == alone(table, version, epoch)
 
 
-def job(world: int, table: Growing, reports: Path, *more: object) -> None:
-    """Runs the ranks of a job on this machine."""
+def test_packing(tmp_path: Path) -> None:
+    """Blocks of each epoch are of its snapshot, as a data set of that snapshot packs them."""
+    table = tmp_path / "table"
+    (table / "_delta_log").mkdir(parents=True)
+    schema = {
+        "type": "struct",
+        "fields": [
+            {"name": "ids", "type": {"type": "array", "elementType": "integer", "containsNull": True}, "nullable": True, "metadata": {}}
+        ],
+    }
+    start = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {
+            "metaData": {
+                "id": "t",
+                "format": {"provider": "parquet"},
+                "schemaString": json.dumps(schema),
+                "partitionColumns": [],
+                "configuration": {},
+            }
+        },
+    ]
+
+    def commit(version: int, *lists: list[int]) -> None:
+        file = table / f"{version}.parquet"
+        pq.write_table(pa.table({"ids": pa.array(lists, pa.list_(pa.int32()))}), file)
+        add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size, "modificationTime": 0, "dataChange": True}
+        lines = [*(start if version == 0 else []), {"add": add}]
+        (table / "_delta_log" / f"{version:020}.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    packed: dict[str, Any] = {**OPTIONS, "columns": None, "batch_size": 1, "pack": shardfeed.Pack({"ids": 8}, eos=0)}
+    commit(0, *([n] * (n % 5 + 1) for n in range(1, 30)))
+    dataset = StreamingDataset(f"delta+{table}", **packed)
+    seen: list[set[int]] = []
+    for epoch in range(3):
+        if epoch == 1:
+            commit(1, *([n] * 3 for n in range(100, 120)))
+        got = [batch["ids"].tolist() for batch in dataset]
+        other = StreamingDataset(f"delta+{table}", snapshot=min(epoch, 1), **{**packed, "refresh": None})
+        other.set_epoch(epoch)
+        assert got == [batch["ids"].tolist() for batch in other]
+        seen.append({token for block in got for row in block for token in row} - {0})
+    assert seen == [set(range(1, 30)), *[set(range(1, 30)) | set(range(100, 120))] * 2]
+
+
+def job(world: int, table: Growing, reports: Path, *more: object, machines: bool = False) -> None:
+    """Runs the ranks of a job on this machine. With machines each has an engine of its own, as on machines of their own."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     env = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world)}
-    program = [sys.executable, str(Path(__file__).parent / "jobs" / "grows.py"), *map(str, (table.directory, TABLE, reports, *more))]
-    ranks = [subprocess.Popen(program, env={**env, "RANK": str(k), "LOCAL_RANK": str(k)}) for k in range(world)]
+    program = [
+        sys.executable,
+        str(Path(__file__).parent / "jobs" / "grows.py"),
+        *map(str, (table.uri, table.steps, table.log, reports, *more)),
+    ]
+    ranks = []
+    for k in range(world):
+        own = {"LOCAL_RANK": str(k)}
+        if machines:
+            own = {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "SHARDFEED_RUNTIME_DIR": f"{os.environ['SHARDFEED_RUNTIME_DIR']}-{k}"}
+        ranks.append(subprocess.Popen(program, env={**env, "RANK": str(k), **own}))
     try:
         assert [rank.wait(180) for rank in ranks] == [0] * world
     finally:
@@ -145,12 +255,14 @@ def job(world: int, table: Growing, reports: Path, *more: object) -> None:
             rank.wait()
 
 
-def test_ranks_of_a_growing_table(tmp_path: Path) -> None:
+@TABLES
+@pytest.mark.parametrize("machines", [False, True])
+def test_ranks_of_a_growing_table(tmp_path: Path, kind: type[Growing], machines: bool) -> None:
     """Three ranks stop in the second epoch, and two go on: each row of each snapshot comes once."""
-    table, reports = Growing(tmp_path, 1), tmp_path / "reports"
+    table, reports = kind(tmp_path, 1), tmp_path / "reports"
     reports.mkdir()
-    job(3, table, reports, "--epochs", 0, 2, "--stop", 1)
-    job(2, table, reports, "--epochs", 1, 4)
+    job(3, table, reports, "--epochs", 0, 2, "--stop", 1, machines=machines)
+    job(2, table, reports, "--epochs", 1, 4, machines=machines)
     rows: dict[int, list[int]] = {}
     snapshots: dict[int, set[str]] = {}
     for file in reports.glob("[23]-*"):
@@ -158,10 +270,11 @@ def test_ranks_of_a_growing_table(tmp_path: Path) -> None:
             rows.setdefault(line["epoch"], []).extend(line["ids"])
             snapshots.setdefault(line["epoch"], set()).add(line["snapshot"])
     assert sorted(rows) == [0, 1, 2, 3] and all(len(found) == 1 for found in snapshots.values()), snapshots
-    order = [int(*snapshots[epoch]) for epoch in range(4)]
+    names = [table.snapshot(version) for version in range(len(list(table.steps.iterdir())))]
+    order = [names.index(*snapshots[epoch]) for epoch in range(4)]
     assert order[0] < order[1] < order[2], order
     for epoch in range(4):
-        assert sorted(rows[epoch]) == written(str(order[epoch])), epoch
+        assert sorted(rows[epoch]) == table.written(order[epoch]), epoch
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """A rank that trains on a table that grows: it reports the rows and the snapshot of each epoch.
 
-A commit of the table appears whenever rank 0 has taken a batch. The other ranks start an epoch
-after the first of them: the table has another snapshot by then. With stop, all ranks save their
+The table gets its next snapshot when rank 0 has taken the first batch of an epoch. The other ranks
+start an epoch after that: the table has another snapshot by then. With stop, all ranks save their
 state after a batch of that epoch, and end at once.
 """
 
@@ -21,7 +21,8 @@ import shardfeed.torch
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    for name in ("table", "source", "reports"):
+    parser.add_argument("table")
+    for name in ("steps", "log", "reports"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--epochs", type=int, nargs=2)
     parser.add_argument("--stop", type=int, default=-1)
@@ -29,7 +30,7 @@ def main() -> None:
     dist.init_process_group("gloo")
     rank = dist.get_rank()
     options = {"columns": ["id"], "batch_size": 2, "shuffle": True, "seed": 3, "with_row_valid": True, "refresh": "epoch"}
-    loader = shardfeed.torch.DataLoader(f"delta+{given.table}", **options)
+    loader = shardfeed.torch.DataLoader(given.table, **options)
     state = given.reports / "state.json"
     if state.exists():
         loader.load_state_dict(json.loads(state.read_text()))
@@ -43,8 +44,8 @@ def main() -> None:
                 snapshot = at["shardfeed"]["snapshot"]
                 ids = batch["id"][batch["_row_valid"]].tolist()
                 print(json.dumps({"epoch": epoch, "snapshot": snapshot, "ids": ids}), file=report, flush=True)
-                if rank == 0:
-                    grow(given.table, given.source)
+                if rank == 0 and step == 0:
+                    grow(given.steps, given.log)
                     begun.touch()
                 if epoch == given.stop and step == 1:
                     if rank == 0:
@@ -55,13 +56,15 @@ def main() -> None:
     dist.destroy_process_group()
 
 
-def grow(table: Path, source: Path) -> None:
-    """Adds the next commit of the log, under its name when it is whole."""
-    log = table / "_delta_log"
-    following = max(int(file.stem.split(".")[0]) for file in log.glob("0*.json")) + 1
-    for file in sorted((source / "_delta_log").glob(f"{following:020}.*")):
-        shutil.copy(file, log / f"_{file.name}")
-        os.rename(log / f"_{file.name}", log / file.name)
+def grow(steps: Path, log: Path) -> None:
+    """Puts the files of the next step into the log, each under its name when it is whole."""
+    for step in sorted(steps.iterdir()):
+        new = [file for file in step.iterdir() if not (log / file.name).exists()]
+        for file in new:
+            shutil.copy(file, log / f"_{file.name}")
+            os.rename(log / f"_{file.name}", log / file.name)
+        if new:
+            return
 
 
 if __name__ == "__main__":
