@@ -59,7 +59,7 @@ func (s Spec) Find(ctx context.Context, stores shard.Stores, addresses []string,
 	})
 }
 
-// historyRequests is the requests at a time for the history of a table on a store that has no limit.
+// historyRequests is the requests at a time for the history of a table, if its store has no limit.
 const historyRequests = 16
 
 // Snapshots lists the snapshots of the table at an address, the oldest first.

@@ -11,8 +11,9 @@ import (
 	"sort"
 )
 
-// A count segment is one file of counts that were kept: how many samples units of shards have under
-// rules, and the texts whose tokens were counted. It is written once, under another name, and never changed; all integers are little-endian.
+// A count segment is one file of kept counts: how many samples units of shards have under rules, the
+// texts whose tokens were counted, and deleted rows of tables. It is written once, under another
+// name, and never changed; all integers are little-endian.
 //
 //	header, 32 bytes
 //	 0   8  "sfcount1"
@@ -32,8 +33,8 @@ import (
 //	56   4  bytes of their counts
 //	60   4  zero
 //
-//	counts: a uvarint for each unit, or four of its texts: documents, bytes, tokens, and documents with
-//	special tokens
+//	counts: a uvarint for each unit, or four of its texts: documents, bytes, tokens, and documents
+//	with special tokens; or the rows of a file: how many stay, how many are deleted, and so on
 const (
 	countMagic      = "sfcount1"
 	countHeader     = 32

@@ -44,9 +44,9 @@ type Options struct {
 // Rules are the rule of a data set, bound to its shards: which of their rows are samples, and how
 // often. They are immutable and safe for concurrent use; a selector applies them.
 //
-// A row must pass all of them: the part by row numbers, the rows list, the live rows of a table, the
-// filter, the part by a key. The weight then decides how often it comes. The packing makes samples of the
-// rows that come; without one each row is a sample.
+// A row must pass all of them: the part by row numbers, the rows list, the live rows of a table,
+// the filter, the part by a key. The weight then decides how often it comes. The packing makes
+// samples of the rows that come; without one each row is a sample.
 type Rules struct {
 	Name  string // 16 hex digits, of text and of a fill-in-the-middle
 	text  string // canonical: rules of one text make as many samples of the same rows of the same data
@@ -147,8 +147,8 @@ func (o Options) texts(name string) []string {
 	return o.Texts(name)
 }
 
-// Bind makes the rule of the options for a manifest whose columns are delivered as transforms change
-// them; nil when each row is a sample. The error lists everything that is wrong.
+// Bind makes the rule of the options for a manifest whose columns are delivered as transforms
+// change them; nil when each row is a sample. The error lists everything that is wrong.
 func Bind(o Options, m *rowgroup.Reader, data *shuffle.Manifest, delivered *transform.Columns) (*Rules, error) {
 	b := binder{options: o, delivered: delivered, schema: m.RuleSchema(), columns: o.Columns(), problems: option.List{New: option.NewError}}
 	b.rules = &Rules{key: -1, Weight: -1, seed: o.Split.Seed}

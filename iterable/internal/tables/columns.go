@@ -11,8 +11,8 @@ import (
 	"github.com/shardfeed/shardfeed/table"
 )
 
-// CheckColumns refuses names and rule columns that are unreadable in the table. If names is nil, all
-// columns are read, and it notes the unreadable ones, which are left out.
+// CheckColumns refuses names and rule columns that are unreadable in the table. If names is nil,
+// all columns are read, and it notes the unreadable ones, which are left out.
 func CheckColumns(t *table.Snapshot, addresses, names []string, rule []rowgroup.RuleColumn, noted func(text string)) error {
 	if t == nil {
 		return nil
