@@ -200,7 +200,7 @@ func TestApplyRefuses(t *testing.T) {
 		want string
 	}{
 		"empty":     {Options{}, nil, "the image is empty"},
-		"text":      {Options{}, []byte("<html>"), `the image starts with "<html>": it is not JPEG, PNG or WebP`},
+		"text":      {Options{}, []byte("<html>"), `the image starts with "<html>": it is not JPEG, PNG, WebP, GIF, BMP or TIFF`},
 		"truncated": {Options{}, jpeg[:len(jpeg)-2], "JPEG: it is truncated: the end marker is missing after"},
 		"pixels":    {Options{MaxPixels: 3014}, jpeg, "JPEG: 67 x 45 is 3015 pixels, at most 3014 are allowed; raise max_pixels if it is genuine"},
 		"bytes":     {Options{MaxBytes: 100}, jpeg, "at most 100 are allowed; raise max_bytes if it is genuine"},

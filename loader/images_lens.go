@@ -112,10 +112,11 @@ func (r *recipe) filesBytes(all []*rowgroup.Reader) (least int64) {
 func largestHeaders(l codec.Limits) []codec.Header {
 	side := int(math.Ceil(math.Sqrt(float64(l.MaxPixels))))
 	h := codec.Header{Bytes: l.MaxBytes, Width: side, Height: side, Orientation: 6, Components: 3, Bits: 8, Progressive: true, Scans: l.MaxScans}
-	jpeg, cmyk, png, webp := h, h, h, h
+	jpeg, cmyk, png, webp, tiff := h, h, h, h, h
 	jpeg.Format, png.Format, webp.Format = codec.JPEG, codec.PNG, codec.WebP
 	cmyk.Format, cmyk.Components = codec.JPEG, 4
-	return []codec.Header{jpeg, cmyk, png, webp}
+	tiff.Format, tiff.Components, tiff.Bits, tiff.MCUWidth, tiff.MCUHeight = codec.TIFF, 4, 16, side, side
+	return []codec.Header{jpeg, cmyk, png, webp, tiff}
 }
 
 // augmenter opens an augmenter.

@@ -24,7 +24,7 @@ var damages = []struct {
 	want   string
 }{
 	{"truncated", func(r *picture) { r.Img = r.Img[:len(r.Img)/2] }, "JPEG: it is truncated"},
-	{"not an image", func(r *picture) { r.Img = []byte("<html>") }, `the image starts with "<html>": it is not JPEG, PNG or WebP`},
+	{"not an image", func(r *picture) { r.Img = []byte("<html>") }, `the image starts with "<html>": it is not JPEG, PNG, WebP, GIF, BMP or TIFF`},
 	{"null", func(r *picture) { r.Img = nil }, "it is null"},
 	{"empty", func(r *picture) { r.Img = []byte{} }, "the image is empty"},
 	{"bomb", func(r *picture) { r.Img = bomb(60_000, 60_000) }, "PNG: 60000 x 60000 is 3600000000 pixels, at most 89478485 are allowed; raise max_pixels if it is genuine"},

@@ -52,7 +52,7 @@ names, then a line for each row with nested values as JSON; --format arrow write
 pyarrow, polars, DuckDB and others read.
 
 --image-info prints format, width, height and bytes of images, {"format":"JPEG","width":640,...}, as
-stored, in place of binary values in columns whose first rows hold JPEG, PNG or WebP.
+stored, in place of binary values in columns whose first rows hold images.
 --decode-images writes the images into a directory too, each under its row's number and its column's
 name, and prints the file. Files that are there already stay.
 

@@ -65,7 +65,7 @@ func (f *imageFiles) unique(column string) string {
 	return name
 }
 
-var imageEndings = map[codec.Format]string{codec.JPEG: ".jpg", codec.PNG: ".png", codec.WebP: ".webp"}
+var imageEndings = map[codec.Format]string{codec.JPEG: ".jpg", codec.PNG: ".png", codec.WebP: ".webp", codec.GIF: ".gif", codec.BMP: ".bmp", codec.TIFF: ".tiff"}
 
 // write writes a file, and returns its path.
 func (f *imageFiles) write(name string, format codec.Format, file []byte) (string, error) {

@@ -32,7 +32,7 @@ type imageSample struct {
 	Column      string           `json:"column"`
 	Sampled     int64            `json:"sampled"`     // values that are not null
 	Formats     map[string]int64 `json:"formats"`     // by the first bytes
-	Unknown     int64            `json:"unknown"`     // neither JPEG, PNG nor WebP
+	Unknown     int64            `json:"unknown"`     // of no format that is decoded
 	Damaged     int64            `json:"damaged"`     // in their headers, or truncated
 	Progressive int64            `json:"progressive"` // JPEGs, and interlaced PNGs
 	Turned      int64            `json:"turned"`      // by their EXIF orientation

@@ -14,18 +14,13 @@ const (
 	JPEG
 	PNG
 	WebP
+	GIF
+	BMP
+	TIFF
 )
 
 func (f Format) String() string {
-	switch f {
-	case JPEG:
-		return "JPEG"
-	case PNG:
-		return "PNG"
-	case WebP:
-		return "WebP"
-	}
-	return "unknown"
+	return [...]string{"unknown", "JPEG", "PNG", "WebP", "GIF", "BMP", "TIFF"}[f]
 }
 
 // A Header describes an image from the first bytes of its file.
@@ -41,9 +36,13 @@ type Header struct {
 	Scans         int  // of a JPEG; 1 for other formats
 	Restarts      bool // a JPEG has restart markers
 
-	// MCUWidth and MCUHeight are the size in pixels of a JPEG's coding unit; 0 for other
-	// formats.
+	// MCUWidth and MCUHeight are the size in pixels of a JPEG's coding unit, or of a TIFF's strips
+	// or tiles; 0 for other formats.
 	MCUWidth, MCUHeight int
+
+	// Frame is the part of the picture that the first frame of a GIF or of an animated WebP has.
+	// The rest has the first color of the GIF, or is black. It is empty for others.
+	Frame image.Rectangle
 }
 
 // Size is the size as a person sees it, after Orientation.

@@ -2,8 +2,9 @@
 //
 //	ReadHeader  Header: format, size, orientation, and the cost of decoding, from the first bytes
 //	Decoder     decodes a rectangle, at full size or 1/2, 1/4, 1/8 of it
-//	Go          the decoder that is always there: image/jpeg, image/png, x/image/webp, with
-//	            libjpeg-turbo's chroma upsampling, CMYK, libwebp's colors
+//	Go          the decoder that is always there: image/jpeg, image/png, image/gif, x/image/webp,
+//	            x/image/bmp and x/image/tiff, with libjpeg-turbo's chroma upsampling, CMYK,
+//	            libwebp's colors, and Pillow's first frames
 //	Limits      what a file may ask for, checked before memory is allocated for it
 //
 // images/turbo is the fast Decoder, on libjpeg-turbo. Another can be written: a Decoder is all

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"image"
@@ -10,6 +11,8 @@ import (
 	"io"
 	"slices"
 
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
 	"golang.org/x/image/webp"
 )
 
@@ -41,6 +44,9 @@ func (d *Go) Close() error { *d = Go{}; return nil }
 // Memory implements Decoder: the picture as the libraries return it, a progressive JPEG's
 // coefficients of 4 bytes, a WebP's Huffman trees, and the RGB pixels.
 func (d *Go) Memory(h Header) int64 {
+	if h.Format == TIFF {
+		return tiffMemory(h)
+	}
 	wide := func(n int) int64 { return (int64(n) + 63) &^ 31 } // planes are padded to whole MCUs
 	pixels := wide(h.Width) * wide(h.Height)
 	each := int64(8) // PNG of 16 bits; WebP with its lossless decoder's tables
@@ -55,7 +61,7 @@ func (d *Go) Memory(h Header) int64 {
 	}
 	most := pixels*(each+3) + 128<<10
 	if h.Format == WebP {
-		most += webpTrees(h)
+		most += webpTrees(h) + 7*int64(h.Frame.Dx())*int64(h.Frame.Dy()) + int64(h.Frame.Dx())*8
 	}
 	return most
 }
@@ -68,7 +74,8 @@ func webpTrees(h Header) int64 {
 	return groups*2816 + min(groups*50<<10, 512*int64(h.Bytes))
 }
 
-func decodeAll(r io.Reader, f Format) (image.Image, error) {
+func decodeAll(data []byte, f Format) (image.Image, error) {
+	r := bytes.NewReader(data)
 	switch f {
 	case JPEG:
 		return jpeg.Decode(r)
@@ -76,6 +83,12 @@ func decodeAll(r io.Reader, f Format) (image.Image, error) {
 		return png.Decode(r)
 	case WebP:
 		return webp.Decode(r)
+	case GIF:
+		return decodeGIF(r, data)
+	case BMP:
+		return bmp.Decode(r)
+	case TIFF:
+		return tiff.Decode(r)
 	}
 	return nil, fmt.Errorf("there is no decoder for %v", f)
 }
@@ -163,6 +176,8 @@ func palette(p color.Palette) *[256][3]byte {
 			t[i] = [3]byte{c.R, c.G, c.B}
 		case color.NRGBA:
 			t[i] = [3]byte{c.R, c.G, c.B}
+		case color.RGBA64: // of TIFF, as Pillow takes them
+			t[i] = [3]byte{byte(c.R >> 8), byte(c.G >> 8), byte(c.B >> 8)}
 		}
 	}
 	return t

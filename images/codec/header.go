@@ -7,7 +7,7 @@ import (
 	"image"
 )
 
-// ReadHeader reads the header of a JPEG, PNG or WebP file. It walks over a JPEG to its end to
+// ReadHeader reads the header of a picture's file. It walks over a JPEG to its end to
 // count the scans, and allocates nothing. With an error the header has the format that the file's
 // first bytes claim, and its bytes.
 func ReadHeader(data []byte) (Header, error) {
@@ -27,13 +27,19 @@ func readHeader(data []byte) (Header, error) {
 		return pngHeader(data)
 	case len(data) >= 16 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
 		return webpHeader(data)
+	case bytes.HasPrefix(data, []byte("GIF87a")) || bytes.HasPrefix(data, []byte("GIF89a")):
+		return gifHeader(data)
+	case bytes.HasPrefix(data, []byte("II*\x00")) || bytes.HasPrefix(data, []byte("MM\x00*")):
+		return tiffHeader(data)
+	case isBMP(data):
+		return bmpHeader(data)
 	case len(data) == 0:
 		return Header{}, errorf(Unknown, "the image is empty")
 	}
 	if name := otherFormat(data); name != "" {
-		return Header{}, errorf(Unknown, "the image is %s, and JPEG, PNG and WebP are decoded: convert it, or decode its bytes in Python", name)
+		return Header{}, errorf(Unknown, "the image is %s, and JPEG, PNG, WebP, GIF, BMP and TIFF are decoded: convert it, or decode its bytes in Python", name)
 	}
-	return Header{}, errorf(Unknown, "the image starts with %q: it is not JPEG, PNG or WebP", data[:min(len(data), 8)])
+	return Header{}, errorf(Unknown, "the image starts with %q: it is not JPEG, PNG, WebP, GIF, BMP or TIFF", data[:min(len(data), 8)])
 }
 
 // pngHeader reads the IHDR chunk, and eXIf if it precedes the pixels.
@@ -86,10 +92,11 @@ func webpHeader(data []byte) (Header, error) {
 		chunk := body[8 : 8+n]
 		switch {
 		case kind == "VP8X" && n >= 10 && canvas == image.Point{}:
-			if chunk[0]&2 != 0 {
-				return Header{}, errorf(WebP, "it is an animation, which cannot be decoded")
-			}
 			canvas = image.Pt(int(binary.LittleEndian.Uint32(chunk[4:])&0xffffff)+1, int(binary.LittleEndian.Uint32(chunk[6:])>>8)+1)
+		case kind == "ANMF" && h.Width == 0:
+			if err := h.firstFrame(chunk, canvas); err != nil {
+				return Header{}, err
+			}
 		case (kind == "VP8 " || kind == "VP8L") && h.Width == 0:
 			if h.Width, h.Height = webpSize(kind, chunk); h.Width == 0 || h.Height == 0 {
 				return Header{}, errorf(WebP, "the start of its picture is damaged")

@@ -1,10 +1,6 @@
 package codec_test
 
 import (
-	"bytes"
-	"encoding/base64"
-	"image"
-	"image/gif"
 	"strings"
 	"testing"
 
@@ -13,22 +9,11 @@ import (
 
 // Pictures in formats that are not decoded are refused by name.
 func TestOtherFormats(t *testing.T) {
-	var animated bytes.Buffer
-	if err := gif.Encode(&animated, image.NewGray(image.Rect(0, 0, 3, 2)), nil); err != nil {
-		t.Fatal(err)
-	}
-	bmp, err := base64.StdEncoding.DecodeString("Qk06AAAAAAAAADYAAAAoAAAAAQAAAAEAAAABABgAAAAAAAQAAADEDgAAxA4AAAAAAAAAAAAAAQIDAA==")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, c := range map[string]struct {
 		file []byte
 		want string
 	}{
-		"gif":       {animated.Bytes(), "a GIF"},
-		"bmp":       {bmp, "a BMP"},
-		"tiff":      {[]byte("II*\x00\x08\x00\x00\x00"), "a TIFF"},
-		"big tiff":  {[]byte("MM\x00*\x00\x00\x00\x08"), "a TIFF"},
+		"big tiff":  {[]byte("MM\x00+\x00\x08\x00\x00"), "a BigTIFF"},
 		"avif":      {[]byte("\x00\x00\x00\x20ftypavif\x00\x00\x00\x00"), "an AVIF"},
 		"heic":      {[]byte("\x00\x00\x00\x18ftypheic\x00\x00\x00\x00"), "a HEIC"},
 		"jpeg xl":   {[]byte("\x00\x00\x00\x0cJXL \r\n\x87\n"), "a JPEG XL"},

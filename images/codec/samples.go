@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"image"
 	"slices"
 )
@@ -70,7 +69,11 @@ func (d *Go) picture(data []byte, h Header, r image.Rectangle) (image.Image, ima
 	if r.Empty() {
 		return nil, r, errorf(h.Format, "the rectangle %v is outside of its %d x %d pixels", r, h.Width, h.Height)
 	}
-	m, err := decodeAll(bytes.NewReader(data), h.Format)
+	if animated := h.Format == WebP && !h.Frame.Empty(); animated {
+		m, err := d.frame(data, h)
+		return m, r, err
+	}
+	m, err := decodeAll(data, h.Format)
 	if err != nil && h.Progressive && h.Restarts && h.MCUWidth*h.MCUHeight > 64 {
 		// It expects them where the MCUs of interleaved scans end.
 		return nil, r, &Error{Format: h.Format, Text: "image/jpeg cannot decode progressive files that have restart markers and subsampled colors; libjpeg-turbo can", Err: err}

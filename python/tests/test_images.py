@@ -232,6 +232,19 @@ def test_damaged_files_by_number(tmp_path: Path, files: list[bytes]) -> None:
         assert len(next(iter(torch.utils.data.DataLoader(data, batch_size=5)))["id"]) == rows
 
 
+@pytest.mark.parametrize("form", ["GIF", "BMP", "TIFF", "WEBP"])
+def test_formats(tmp_path: Path, form: str) -> None:
+    """The first frame of what Pillow writes has the pixels that Pillow reads."""
+    frames = [pictures.drawn(seed, SIZE, SIZE) for seed in range(3)]
+    file = io.BytesIO()
+    more = {} if form == "BMP" else {"save_all": True, "append_images": frames[1:]}
+    frames[0].save(file, form, **more)
+    table = pictures.write(tmp_path, [file.getvalue()], shards=1)
+    got = next(iter(opened(table, Image(SIZE, layout="HWC"), batch_size=1)))["img"][0]
+    want = np.asarray(Pillow.open(io.BytesIO(file.getvalue())).convert("RGB"))
+    assert np.array_equal(got, want)
+
+
 def test_null_images(tmp_path: Path, files: list[bytes]) -> None:
     """A row without a file has a picture of one color."""
     table = pictures.write(tmp_path, [None if i == 3 else file for i, file in enumerate(files)])

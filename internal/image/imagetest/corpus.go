@@ -26,6 +26,10 @@ func Corpus(t testing.TB) map[string][]byte { return archive(t, "corpus.zip") }
 // Pairs is the files of pairs.zip, which images/testdata/pairs.py makes: a picture with its masks.
 func Pairs(t testing.TB) map[string][]byte { return archive(t, "pairs.zip") }
 
+// Formats is the files of formats.zip, which images/testdata/formats.py makes with Pillow: GIF, BMP,
+// TIFF and animations.
+func Formats(t testing.TB) map[string][]byte { return archive(t, "formats.zip") }
+
 func archive(t testing.TB, name string) map[string][]byte {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)

@@ -71,7 +71,8 @@ class Image:
     """How the images in a column are decoded, cropped, resized and augmented.
 
     A row gives a tensor of 3 channels, RGB, or of one. Names and defaults are as in
-    ``torchvision.transforms.v2``; resizing is antialiased. JPEG, PNG and WebP can be decoded. What
+    ``torchvision.transforms.v2``; resizing is antialiased. JPEG, PNG, WebP, GIF,
+    BMP and TIFF can be decoded, of animations the first frame. What
     is random depends on the data set's seed, the epoch and the row.
 
     Args:
