@@ -196,6 +196,7 @@ func (b *builder) words() *words.Tokens {
 	for _, made := range list {
 		t.Add(made.text, made.id)
 	}
+	t.Done()
 	return t
 }
 
@@ -223,6 +224,7 @@ func (b *builder) tables() {
 	if !b.Bytes {
 		symbol = func(c int) uint32 { return m.symbols.ascii[c] }
 	}
+	words.HugePages(m.pairs.slots)
 	n := m.byteValues()
 	m.bytePairs = make([]uint32, n*n)
 	for i := range m.bytePairs {

@@ -87,6 +87,7 @@ func (m *Model) addWords(c Config) {
 	for _, id := range ids {
 		m.words.Add(c.Tokens[id], id)
 	}
+	m.words.Done()
 }
 
 // token returns the token with a text, or trie.None.

@@ -73,6 +73,7 @@ func (m *Model) addWords(ids map[string]int32, keys []string) {
 			m.words.Add(word, spelled[0])
 		}
 	}
+	m.words.Done()
 }
 
 // Memory returns the bytes of the model's tables.

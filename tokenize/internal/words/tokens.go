@@ -33,6 +33,9 @@ func NewTokens(n int) *Tokens {
 	return t
 }
 
+// Done ends the calls of Add.
+func (t *Tokens) Done() { HugePages(t.lines) }
+
 // Add adds the token of a word if it is a short one without a token. Frequent words come first.
 func (t *Tokens) Add(word string, id int32) {
 	if len(word) == 0 || len(word) > Short {

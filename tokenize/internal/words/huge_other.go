@@ -1,0 +1,6 @@
+//go:build !linux
+
+package words
+
+// HugePages does nothing.
+func HugePages[T any]([]T) {}
