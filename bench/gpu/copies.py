@@ -13,8 +13,8 @@ MiB = 1 << 20
 F_ADD_SEALS, SHRINK, GROW, SEAL = 1033, 2, 4, 1
 
 
-def ring(size):
-    """Memory as the engine shares it: a sealed memfd, all of it touched."""
+def ring(size, touched=True):
+    """Memory as the engine shares it: a sealed memfd, touched as the slots with batches are."""
     descriptor = os.memfd_create("ring", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.ftruncate(descriptor, size)
@@ -22,7 +22,8 @@ def ring(size):
         memory = np.frombuffer(mmap.mmap(descriptor, size, flags=mmap.MAP_SHARED), np.uint8)
     finally:
         os.close(descriptor)
-    memory[:] = 1
+    if touched:
+        memory[:] = 1
     return memory
 
 
@@ -46,7 +47,7 @@ def copies(device, small):
                 yield {"what": name, "size": size, "bytes_per_second": total / timed(target, pieces)}
     finally:
         torch.cuda.synchronize(device)
-        cuda.unregister(shared.ctypes.data)
+        cuda.unregister([shared.ctypes.data])
 
 
 def timed(target, pieces):
@@ -66,13 +67,16 @@ def locking(device, small):
     """What it takes to page-lock a ring, and to let go of it; beside it, page-locked memory of torch's own."""
     cuda = Cuda(device)
     size = (16 if small else 1024) * MiB
-    shared = ring(size)
-    before = time.perf_counter()
-    cuda.register(shared.ctypes.data, size)
-    locked = time.perf_counter()
-    cuda.unregister(shared.ctypes.data)
-    yield {"what": "cudaHostRegister", "size": size, "seconds": locked - before}
-    yield {"what": "cudaHostUnregister", "size": size, "seconds": time.perf_counter() - locked}
+    for what, touched in {"cudaHostRegister": True, "cudaHostRegister, untouched": False}.items():
+        shared = ring(size, touched)
+        before = time.perf_counter()
+        cuda.register(shared.ctypes.data, size)
+        locked = time.perf_counter()
+        cuda.unregister([shared.ctypes.data])
+        yield {"what": what, "size": size, "seconds": locked - before}
+        if touched:
+            yield {"what": "cudaHostUnregister", "size": size, "seconds": time.perf_counter() - locked}
+        del shared
     before = time.perf_counter()
     own = torch.empty(size, dtype=torch.uint8, pin_memory=True)
     yield {"what": "torch's pinned memory", "size": own.numel(), "seconds": time.perf_counter() - before}

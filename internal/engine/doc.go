@@ -180,7 +180,8 @@
 // of the old ring stay valid until they are released, and are not written again. If the stream's
 // memory has no room for a larger ring, the batch gets a ring of one slot, of its size, which ends
 // with its release; the previous ring stays in use. The trainer may keep slots as long as it likes.
-// When it keeps all, the engine waits and uses no processor. A slot is complete before it is
+// When it keeps all, the engine waits and uses no processor. Not all slots are used at first: more
+// are when a trainer waits and the engine had to stop because it had no slot. A slot is complete before it is
 // announced: the frame orders the memory. Replicas get one ring, and a slot of it is free when each
 // has released it or has ended; its first generation may be above 0.
 //
@@ -191,7 +192,7 @@
 //	128  u64  for each slot: the seq of the batch in it that was released; the trainer writes it
 //
 // Each is written by one store of 8 bytes. The trainer stores the seq, after its last use of the
-// slot, and then loads wanted. If that is not 0 it sends a RELEASE. One suffices for several slots,
+// slot, or into waiting, and then loads wanted. If that is not 0 it sends a RELEASE. One suffices for several slots,
 // and may come later while other batches are ready. The engine reads the words when it needs a
 // slot. It sets wanted only while it waits for one, and only for the slots it waits for: of
 // replicas, the slowest. In a generation that is not the newest wanted stays set. No fence is

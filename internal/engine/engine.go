@@ -194,6 +194,7 @@ type consumer interface {
 
 type ringNeed struct {
 	slots int
+	first int   // of these, the slots that are used until a step would not have waited with more; 0: all
 	bytes int64 // of a slot with its header; an estimate: batches may need more
 }
 

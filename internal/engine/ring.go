@@ -20,7 +20,9 @@ var errGone = errors.New("the trainer has gone")
 // A ring is the shared memory of one consumer, or of replicas: the allocator of the loader of their
 // batches. The loader has a slot from Begin to announce, then the trainers until each has released
 // it. At most need.slots slots are in use at a time, over all generations, so a slot in use always
-// has a place in the newest generation too.
+// has a place in the newest generation too. Fewer are open at first, so that no more memory becomes
+// resident, and page-locked, than training needs: more are opened when a trainer waits although the
+// loader had to stop, because it had no slot.
 //
 // Generations count in the account of the stream. A larger one is made while memory is plenty. Else
 // a batch that outgrows its slot gets a generation of its own, which takes what the batch takes, in
@@ -38,7 +40,9 @@ type ring struct {
 	account *mem.Account    // nil before Use
 	life    context.Context // ends with the ring
 	end     context.CancelCauseFunc
-	used    int // slots
+	used    int  // slots
+	open    int  // slots that may be in use
+	stopped bool // the loader had made all batches, and waited for a slot, since open last grew
 	seq     uint64
 	newest  *generation
 	all     map[uint32]*generation
@@ -108,6 +112,11 @@ func (r *ring) fit(need ringNeed) error {
 		}
 	}
 	r.need = need
+	if first := min(need.first, need.slots); first > 0 {
+		r.open = max(r.open, first)
+	} else {
+		r.open = need.slots
+	}
 	r.wake()
 	return nil
 }
@@ -230,44 +239,18 @@ func (r *ring) larger(n int64) (*generation, uint32, error) {
 	return g, g.take(), nil
 }
 
-// stuck reports whether all trainers wait while each has all announced batches, so that no slot
-// will be released.
-func (r *ring) stuck() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.collectLocked()
-	waiting := uint64(0)
-	for _, g := range r.all {
-		for reader := range r.breach {
-			if (!g.single || g.held[0] != 0) && g.waiting(reader).Load() == r.seq {
-				waiting |= 1 << reader
-			}
-		}
-	}
-	return r.readers&^waiting == 0
-}
-
-// awaits reports whether a trainer waits, and has all announced batches. Before the first batch
-// any may wait.
-func (r *ring) awaits(reader int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, g := range r.all {
-		if (!g.single || g.held[0] != 0) && g.waiting(reader).Load() == r.seq {
-			return true
-		}
-	}
-	return r.seq == 0
-}
-
 // announced gives a slot to trainers and returns its sequence number. The batch's turn is over when
 // they have released the slot.
 func (r *ring) announced(g *generation, slot uint32, to uint64, turn *mem.Turn) uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.stopped && r.openMoreLocked() {
+		r.wake()
+	}
 	r.seq++
 	g.seqs[slot], g.held[slot], g.turns[slot] = r.seq, max(to, 1), turn
 	if r.watch.waiting {
+		r.stopped = r.stopped || r.makingLocked() == 0
 		r.askLocked()
 	}
 	return r.seq

@@ -359,3 +359,50 @@ func TestRingTouchesLittle(t *testing.T) {
 		t.Errorf("%d bytes of pages for batches of 100 bytes, one at a time", touched)
 	}
 }
+
+// A ring uses its first slots only, until a trainer waits although the loader has had to stop.
+func TestSlotsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRing()
+		defer func() { _ = r.leave(everyReader) }()
+		if err := r.fit(ringNeed{slots: 9, first: 3, bytes: 4096}); err != nil {
+			t.Fatal(err)
+		}
+		waits := func(last wire.Announcement) { r.newest.waiting(0).Store(last.Seq) }
+		open := func(want int, what string) {
+			t.Helper()
+			if r.open != want {
+				t.Errorf("%s: %d slots are open, want %d", what, r.open, want)
+			}
+		}
+		var held []wire.Announcement
+		for range 2 {
+			held = append(held, give(t, begin(t, r, 0)))
+		}
+		making := begin(t, r, 0)
+		w := waitOn(t, r)
+		waits(held[1])
+		r.collect()
+		w.waits()
+		open(3, "a batch is in the making")
+		held = append(held, give(t, making))
+		w.waits()
+		open(3, "the trainer has a batch to take")
+		waits(held[2])
+		r.collect()
+		w.begins()
+		open(6, "the trainer waits and holds all")
+		for range 3 {
+			held = append(held, give(t, begin(t, r, 0)))
+		}
+		w = waitOn(t, r)
+		for _, a := range held {
+			r.release(a)
+		}
+		w.begins()
+		late := begin(t, r, 0)
+		waits(held[5])
+		give(t, late)
+		open(9, "the trainer waited after the loader had stopped")
+	})
+}

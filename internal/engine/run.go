@@ -204,7 +204,7 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	if d.Slots == 0 {
 		slots = loader.BatchesWithin(slots, need.bytes*int64(len(it.order)), d.Dataset.Memory())
 	}
-	need.slots, o.Workers = slots, max(1, min(r.workers, slots*len(it.order)-1))
+	need.slots, need.first, o.Workers = slots, firstSlots(d, r.workers), max(1, min(r.workers, slots*len(it.order)-1))
 	for _, seat := range it.order {
 		if err := seat.connect(need); err != nil {
 			return nil, err
@@ -333,14 +333,38 @@ func slotsOf(d *Data, workers, k int) int {
 	}
 	flight := workers * max(d.Loader.PrefetchFactor, 2)
 	if k == 1 {
-		return flight + 4
+		return flight + trainersSlots
 	}
 	return (flight+k-1)/k + 2
 }
 
-// slotBytes estimates the bytes of a slot: mean rows plus a quarter.
+const (
+	trainersSlots = 4 // with a trainer: in a step, and on the way to a device
+	readySlots    = 2
+)
+
+// firstSlots returns how many slots of a ring are used at first: for the trainer, for batches that
+// are ready, and for batches in the making. All goroutines decode the images of one batch, and
+// of the next when few of its rows are left.
+func firstSlots(d *Data, workers int) int {
+	making := workers
+	if len(d.Loader.Images) > 0 {
+		lenses, rows := max(workers, d.Loader.ImageParallel), max(1, d.Loader.BatchSize)
+		making = min(workers, 2+lenses/rows)
+	}
+	return trainersSlots + readySlots + making
+}
+
+// slotBytes returns the bytes of a slot: exactly what a batch takes at most, or an estimate of mean
+// rows plus a quarter if that depends on the rows.
 func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
-	foretold := s.dataset.data.batchBytes(s.batchSize()*bundle, tail)
+	d := s.dataset.data
+	how := d.Loader
+	how.BatchSize, how.Tail = s.batchSize()*bundle, tail
+	if bound := loader.BatchBound(d.Dataset, how); bound > 0 {
+		return bound + slotRest(s.dataset.summary.Schema, how.BatchSize, bundle > 1)
+	}
+	foretold := d.batchBytes(how.BatchSize, tail)
 	return foretold + foretold/4
 }
 

@@ -200,6 +200,23 @@ func (s *slot) fill(b *loader.Batch, w *slotWriter, end int) (wire.Announcement,
 	return wire.Announcement{Generation: s.at.number, Slot: s.index, Seq: seq, Offset: uint64(head), Used: uint64(end)}, nil
 }
 
+// slotRest returns what a slot has at most beside the buffers of its batch.
+func slotRest(schema []wire.Node, rows int, hashes bool) int64 {
+	const marks = 256 // more are rare, and make a larger slot
+	n := firstByte + headSize + countNodes(schema)*nodeSize + sumSize + trailSize + 8*marks
+	if hashes {
+		n += 2 * 8 * rows
+	}
+	return int64(n)
+}
+
+func countNodes(schema []wire.Node) (n int) {
+	for _, node := range schema {
+		n += 1 + countNodes(node.Children)
+	}
+	return n
+}
+
 // beside is the bytes that follow the descriptors.
 func beside(b *loader.Batch, marks []iterable.Mark) int64 {
 	return sumSize + trailSize + 8*int64(len(b.Hashes)+len(b.Gaps)+len(marks))

@@ -57,7 +57,12 @@ func (r *ring) collect() {
 // isFreeLocked reports whether a slot is free. If not, the ring hears of the next release.
 func (r *ring) isFreeLocked() bool {
 	r.collectLocked()
-	for r.used >= r.need.slots {
+	for r.used >= r.open {
+		if r.makingLocked() == 0 {
+			if r.stopped = true; r.openMoreLocked() {
+				return true
+			}
+		}
 		if !r.askLocked() {
 			return false
 		}
@@ -178,4 +183,56 @@ func (r *ring) look() {
 	} else if r.isFreeLocked() {
 		r.wake()
 	}
+}
+
+// openMoreLocked opens as many slots again if a trainer waits and has all announced batches: with
+// more slots the loader would not have had to stop. It reports whether it did.
+func (r *ring) openMoreLocked() bool {
+	if r.open >= r.need.slots || r.seq == 0 || r.waitingLocked() == 0 {
+		return false
+	}
+	r.open, r.stopped = min(2*r.open, r.need.slots), false
+	return true
+}
+
+// makingLocked returns how many batches with a slot are not announced.
+func (r *ring) makingLocked() int {
+	n := r.used
+	for _, g := range r.all {
+		for _, held := range g.held {
+			if held != 0 {
+				n--
+			}
+		}
+	}
+	return n
+}
+
+// waitingLocked returns the trainers that wait and have all announced batches, a bit for each.
+func (r *ring) waitingLocked() (readers uint64) {
+	for _, g := range r.all {
+		for reader := range r.breach {
+			if (!g.single || g.held[0] != 0) && g.waiting(reader).Load() == r.seq {
+				readers |= 1 << reader
+			}
+		}
+	}
+	return readers
+}
+
+// stuck reports whether all trainers wait while each has all announced batches, so that no slot
+// will be released.
+func (r *ring) stuck() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.collectLocked()
+	return r.readers&^r.waitingLocked() == 0
+}
+
+// awaits reports whether a trainer waits, and has all announced batches. Before the first batch
+// any may wait.
+func (r *ring) awaits(reader int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.seq == 0 || r.waitingLocked()>>reader&1 == 1
 }

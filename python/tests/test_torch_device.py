@@ -130,8 +130,9 @@ class FakeCuda:
         assert address not in self.registered, "registered twice"
         self.registered[address] = size
 
-    def unregister(self, address):
-        del self.registered[address]
+    def unregister(self, addresses):
+        for address in addresses:
+            del self.registered[address]
 
     def forget_error(self):
         self.forgot += 1
@@ -145,10 +146,13 @@ class FakeCuda:
 
 
 class FakeRing:
-    def __init__(self, size=4096):
-        self.memory = np.zeros(size, np.uint8)
+    def __init__(self, slots=4, size=4096):
+        self.memory = np.zeros(slots * size, np.uint8)
         self.address = self.memory.ctypes.data
-        self.slots, self.slot_size = 1, size
+        self.slots, self.slot_size = slots, size
+
+    def slot(self, index):
+        return torch.from_numpy(self.memory[index * self.slot_size :][: self.slot_size])
 
 
 @pytest.mark.parametrize("ready", [True, False])
@@ -217,14 +221,14 @@ def test_an_error_comes_after_the_batches_before_it():
     feeder.close()
 
 
-def test_rings_are_pinned_once_and_unpinned_before_they_go():
+def test_slots_are_pinned_when_they_are_used_and_unpinned_before_they_go():
     cuda = FakeCuda()
-    pins, ring = Pins(cuda), FakeRing()
-    for _ in range(3):
-        pins.rings((ring,))
-    assert cuda.registered == {ring.address: 4096}
-    inside = torch.from_numpy(ring.memory[256:512])
-    assert pins.pinned({"a": inside})["a"] is inside and cuda.pinned == 0
+    pins, ring, other = Pins(cuda), FakeRing(), FakeRing()
+    for slot in 2, 0, 2, 0:
+        pins.pinned({"a": ring.slot(slot)[100:200], "b": ring.slot(slot)}, (other, ring))
+    assert cuda.registered == {ring.address + 2 * 4096: 4096, ring.address: 4096} and cuda.pinned == 0, "two of eight slots"
+    inside = ring.slot(0)[256:512]
+    assert pins.pinned({"a": inside}, (ring,))["a"] is inside and cuda.pinned == 0
     own = pins.pinned({"a": torch.zeros(3), "b": [Ragged(torch.zeros(2), torch.zeros(2))], "c": Bytes(torch.zeros(2), torch.zeros(2))})
     assert cuda.pinned == 5 and isinstance(own["b"][0], Ragged)
     del inside, ring
@@ -247,11 +251,10 @@ def test_a_ring_that_cannot_be_pinned(caplog):
     cuda = FakeCuda(fail=True)
     pins, ring = Pins(cuda), FakeRing()
     with caplog.at_level(logging.WARNING, "shardfeed"):
-        for _ in range(3):
-            pins.rings((ring,))
+        for slot in 0, 1, 0:
+            assert pins.pinned(ring.slot(slot), (ring,)) is not None
     assert len(caplog.records) == 1 and "out of memory" in caplog.text
-    assert cuda.forgot == 1
-    assert pins.pinned(torch.from_numpy(ring.memory[:8])) is not None and cuda.pinned == 1, "it is copied into memory that torch pins"
+    assert cuda.forgot == 1 and cuda.pinned == 3, "they are copied into memory that torch pins"
 
 
 def test_pinned_memory_for_a_trainer_that_copies_itself():
@@ -309,7 +312,7 @@ def test_without_cuda_it_says_so_once(runtime, shards, job, caplog, monkeypatch)
 def test_pins_belong_to_their_process():
     cuda = FakeCuda()
     ring = FakeRing()
-    Pins(cuda).rings((ring,))
+    Pins(cuda).pinned(ring.slot(1), (ring,))
     child = os.fork()
     if child == 0:
         del ring

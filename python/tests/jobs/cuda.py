@@ -93,7 +93,10 @@ def whole(shards: str, given: dict[str, Any], epochs: int = 1, of: dict[str, Any
     expected = wanted(shards, epochs, **of)
     loader = opened(shards, **given)
     batches = [batch for _ in range(epochs) for batch in loader]
-    pinned = [torch.from_numpy(ring.bytes[-4096:]).is_pinned() and locked for ring, locked in rings(loader)]
+    pinned = [
+        bool(locked) and all(torch.from_numpy(ring.bytes[at - ring.address :][:4096]).is_pinned() for at in locked)
+        for ring, locked in rings(loader)
+    ]
     on = {str(batch["id"].device) for batch in batches}
     return {"same": same(list(map(values, batches)), expected), "pinned": pinned, "on": sorted(on), "copied_out": out()}
 

@@ -399,9 +399,12 @@ class Connection:
 
     def _before_wait(self) -> None:
         """Gives unused slots back, and lets the engine see that nothing more is given back while it makes no batch."""
-        self.loans.settle()
-        if self._rings.newest is not None:
-            self._rings.newest.waiting[0] = self._seq
+        settled = self.loans.settle()
+        ring = self._rings.newest
+        if ring is not None and ring.waiting[0] != self._seq:
+            ring.waiting[0] = self._seq
+            if not settled and ring.wanted[0]:
+                self._outbox.post(protocol.RELEASED)  # the engine may open further slots
         for held in tuple(self.loans.held.values()):
             held.place[0].waiting[0] = self._seq
 

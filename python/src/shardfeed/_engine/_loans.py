@@ -50,13 +50,13 @@ class Loans:
             self._notice(watch)
             self.settle()
 
-    def settle(self, least: int = 1) -> None:
-        """Returns unused slots. A waiting engine gets a message once there are at least ``least``
+    def settle(self, least: int = 1) -> bool:
+        """Returns unused slots, and whether there were any. A waiting engine gets a message once there are at least ``least``
         of them. Before, the words are not read: their memory is in the engine's processor cache.
         """
         gone, held, quiet = self.gone, self.held, self._quiet
         if not gone and len(quiet) < least:
-            return
+            return False
         try:
             while gone:
                 watch = gone.popleft()
@@ -79,6 +79,7 @@ class Loans:
                 quiet.clear()  # an engine that does not want them looks before it waits
                 if wanted:
                     self._outbox.post(protocol.RELEASED)
+        return True
 
     def close(self) -> None:
         """Forgets all slots. None goes back from here on."""

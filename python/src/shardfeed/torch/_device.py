@@ -223,8 +223,7 @@ class Feeder:
         host, stamp = next(self._source)
         self._source.waited.spent(HANDOVER)
         if self._pins is not None:
-            self._pins.rings(self._source.rings)
-            host = self._pins.pinned(host)
+            host = self._pins.pinned(host, self._source.rings)
         return host, stamp
 
     def close(self) -> None:
@@ -266,8 +265,7 @@ class Pinner:
         waited.spent(COPY)
         batch, stamp = self._next = self._next or next(self._source)
         waited.spent(HANDOVER)
-        self._pins.rings(self._source.rings)
-        self._last = self._pins.pinned(batch)
+        self._last = self._pins.pinned(batch, self._source.rings)
         waited.spent(COPY)
         self._next = None
         return self._last, stamp

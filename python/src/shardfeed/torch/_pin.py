@@ -1,4 +1,4 @@
-"""Page-locked memory: the rings, which the device reads directly, and through torch all else."""
+"""Page-locked memory: slots of rings, which the device reads directly, and through torch all else."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ class Cuda:
         with torch.cuda.device(self._device):
             torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(address, size, _PORTABLE))
 
-    def unregister(self, address: int) -> None:
+    def unregister(self, addresses: list[int]) -> None:
         """Waits until the device no longer reads the memory, and unlocks it."""
         with torch.cuda.device(self._device):
             with contextlib.suppress(RuntimeError):  # a device that has failed reads nothing
                 torch.cuda.synchronize()
-            torch.cuda.cudart().cudaHostUnregister(address)
+            for address in addresses:
+                torch.cuda.cudart().cudaHostUnregister(address)
 
     def forget_error(self) -> None:
         """Clears the error of a failed call, which the runtime would report for the next kernel."""
@@ -54,60 +55,71 @@ class Cuda:
 
 
 class Pins:
-    """The page-locked rings. Each is locked once."""
+    """The page-locked slots of rings. Each is locked once, when the first batch comes in it.
+
+    Its pages are present by then: to make them so takes most of the time of page-locking.
+    """
 
     def __init__(self, cuda: Cuda) -> None:
         self._cuda = cuda
-        self._rings: weakref.WeakKeyDictionary[Ring, bool] = weakref.WeakKeyDictionary()
+        self._rings: weakref.WeakKeyDictionary[Ring, set[int]] = weakref.WeakKeyDictionary()  # addresses of slots
+        self._refused: weakref.WeakSet[Ring] = weakref.WeakSet()
         self._said = False
         self._one = threading.Lock()
 
-    def rings(self, rings: tuple[Ring, ...]) -> None:
-        """Page-locks rings.
+    def _lock(self, address: int, rings: tuple[Ring, ...]) -> bool:
+        """Page-locks the slot that has an address, if it is in one of the rings.
 
         When that fails it logs a warning, and batches are copied to locked memory.
         """
         for ring in rings:
-            if ring in self._rings:
+            slot = (address - ring.address) // ring.slot_size
+            if not 0 <= slot < ring.slots or ring in self._refused:
                 continue
-            # An interrupt ends no other thread: what is locked is also noted.
-            locking = threading.Thread(target=self._lock, args=(ring,), name="shardfeed-pin")
-            locking.start()
-            locking.join()
+            at = ring.address + slot * ring.slot_size
+            if at not in self._rings.get(ring, ()):
+                # An interrupt ends no other thread: what is locked is also noted.
+                locking = threading.Thread(target=self._lock_new, args=(ring, at), name="shardfeed-pin")
+                locking.start()
+                locking.join()
+            return at in self._rings.get(ring, ())
+        return False
 
-    def _lock(self, ring: Ring) -> None:
+    def _lock_new(self, ring: Ring, at: int) -> None:
         with self._one:
-            if ring not in self._rings:
-                self._lock_new(ring)
+            locked = self._rings.get(ring)
+            if locked is None:
+                locked = self._rings[ring] = set()
+                weakref.finalize(ring, _unregister, self._cuda, locked, os.getpid())  # at the latest when the program ends
+            if at in locked or ring in self._refused:
+                return
+            try:
+                self._cuda.register(at, ring.slot_size)
+            except RuntimeError as e:
+                self._cuda.forget_error()
+                self._refused.add(ring)
+                if not self._said:
+                    self._said = True
+                    size = ring.slot_size >> 20
+                    log.warning("%d MiB of a batch cannot be page-locked (%s): further batches take one more copy", size, e)
+                return
+            locked.add(at)
 
-    def _lock_new(self, ring: Ring) -> None:
-        size = ring.slots * ring.slot_size
-        try:
-            self._cuda.register(ring.address, size)
-        except RuntimeError as e:
-            self._cuda.forget_error()
-            self._rings[ring] = False
-            if not self._said:
-                self._said = True
-                log.warning("%d MiB of batches cannot be page-locked (%s): each batch takes one more copy", size >> 20, e)
-            return
-        self._rings[ring] = True
-        weakref.finalize(ring, _unregister, self._cuda, ring.address, os.getpid())  # at the latest when the program ends
-
-    def pinned(self, value: Any) -> Any:
+    def pinned(self, value: Any, rings: tuple[Ring, ...] = ()) -> Any:
         """The same value in page-locked memory. Objects of the user's classes pin themselves."""
-        return each(value, self._tensor, _object)
 
-    def _tensor(self, tensor: torch.Tensor) -> torch.Tensor:
-        if tensor.device.type != "cpu" or self._cuda.is_pinned(tensor):
-            return tensor
-        return self._cuda.pin(tensor)
+        def tensor(t: torch.Tensor) -> torch.Tensor:
+            if t.device.type != "cpu" or self._cuda.is_pinned(t) or self._lock(t.data_ptr(), rings):
+                return t
+            return self._cuda.pin(t)
+
+        return each(value, tensor, _object)
 
 
 def _object(value: Any) -> Any:
     return call("pin_memory of a batch", value.pin_memory) if hasattr(value, "pin_memory") else value
 
 
-def _unregister(cuda: Cuda, address: int, pid: int) -> None:
-    if pid == os.getpid():
-        cuda.unregister(address)
+def _unregister(cuda: Cuda, locked: set[int], pid: int) -> None:
+    if pid == os.getpid() and locked:
+        cuda.unregister(sorted(locked))
