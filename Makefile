@@ -9,7 +9,8 @@
 # make pictures     draws the pictures of docs/ that show a running job, on this machine
 # make deploy       checks the manifests and scripts of deploy/ against schemas, without a cluster
 # make dependencies go.mod is tidy; which modules are old or vulnerable
-# make release      archives, wheels, checksums and SBOM of the current tag into dist/
+# make release      archives, wheels, checksums and SBOM of the current tag into dist/, checked as publishing would; PYTHONS=... are the
+#                   interpreters that install the wheel
 #
 # make test-go       the Go tests without servers, with a list of what was skipped and why
 # make test-storage  the tests on real servers; with CI=true a missing server is a failure, else its tests skip

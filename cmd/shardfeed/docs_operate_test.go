@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,9 +47,36 @@ func TestUpgradePage(t *testing.T) {
 // Pages name wheels and archives of this release.
 func TestReleaseOfPages(t *testing.T) {
 	pages, _ := pages(t)
-	for _, found := range regexp.MustCompile(`shardfeed[-_](\d+\.\d+\.\d+)[-_]`).FindAllStringSubmatch(pages["docs/install.md"], -1) {
-		if found[1] != release {
-			t.Errorf("docs/install.md names %s, the release is %s", found[0], release)
+	for _, page := range []string{"docs/install.md", "README.md"} {
+		for _, found := range regexp.MustCompile(`shardfeed[-_](\d+\.\d+\.\d+)[-_]`).FindAllStringSubmatch(pages[page], -1) {
+			if found[1] != release {
+				t.Errorf("%s names %s, the release is %s", page, found[0], release)
+			}
+		}
+	}
+}
+
+// The support matrix has the versions that the wheel asks for and that tests run with.
+func TestSupportMatrix(t *testing.T) {
+	pages, root := pages(t)
+	for file, versions := range map[string]map[string]string{
+		"python/pyproject.toml":        {`requires-python = ">=(3\.\d+)"`: "CPython %s or newer"},
+		"python/requirements-test.txt": {`(?m)^torch==(\d+\.\d+)`: "runs with %s, measurements"},
+		"python/hatch_build.py":        {`manylinux_2_(\d+)_`: "glibc 2.%s or newer"},
+		"tools/release":                {`PYTHONS:-python(3\.\d+) `: "on each of %s to"},
+		"go.mod":                       {`(?m)^go (1\.\d+)`: "Go %s or newer"},
+	} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pattern, want := range versions {
+			found := regexp.MustCompile(pattern).FindSubmatch(text)
+			if found == nil {
+				t.Errorf("%s has no %s", file, pattern)
+			} else if want = fmt.Sprintf(want, found[1]); !strings.Contains(pages["docs/install.md"], want) {
+				t.Errorf("docs/install.md does not have %q, which %s says", want, file)
+			}
 		}
 	}
 }
