@@ -20,6 +20,7 @@
 # make test-ray      the tests under Ray, on a cluster of this machine
 # make test-spark    the tests under Spark and with a Hive metastore, which need Java
 # make test-jax      the tests under JAX, grain, TensorFlow, MLX and torchft
+# make test-peers    the lines of docs/coming-from.md under MosaicML streaming, LitData, WebDataset and grain
 # make test-text     the tests of tokenizers of tiktoken and of mistral_common
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/
@@ -62,7 +63,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: charts histories tables pictures room chaos insight test-ray test-spark test-jax test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
+.PHONY: charts histories tables pictures room chaos insight test-ray test-spark test-jax test-peers test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -197,6 +198,10 @@ test-jax: $(BUILD)
 	    SHARDFEED_TEST_BIN=../bin/shardfeed $$python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_$$test.py; \
 	  done
 
+# Other loaders, beside ours.
+test-peers: $(BUILD)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-peers.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_coming_from.py
+
 # Tokenizers of tiktoken and of mistral_common.
 test-text: $(BUILD)
 	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-text.txt $$(../tools/venv requirements-test.txt))/bin/python -m pytest -q -rs -p no:cacheprovider --timeout 900 tests/test_tiktoken.py
@@ -205,6 +210,7 @@ test-full: test
 	$(MAKE) BUILD= test-ray
 	$(MAKE) BUILD= test-spark
 	$(MAKE) BUILD= test-jax
+	$(MAKE) BUILD= test-peers
 	$(MAKE) BUILD= test-text
 	go test -count=1 -timeout 60m ./...
 	go test -count=1 ./cache -run 'TestKill$$' -kills 200
