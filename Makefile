@@ -225,10 +225,10 @@ test-full: test
 lint:
 	tools/lint
 
-# --strict makes every warning a failure: pages without a place, links and anchors that lead nowhere, unknown objects.
+# The same commit gives the same site. --strict makes every warning a failure: pages without a place, links and anchors that lead nowhere, unknown objects.
 docs:
 	python3 tools/docs/charts --check
-	NO_MKDOCS_2_WARNING=1 $$(tools/venv tools/docs/requirements.txt)/bin/python -m mkdocs build --strict --config-file tools/docs/mkdocs.yml
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) NO_MKDOCS_2_WARNING=1 $$(tools/venv tools/docs/requirements.txt)/bin/python -m mkdocs build --strict --config-file tools/docs/mkdocs.yml
 	tools/docs/check
 	@echo "docs: dist/site/index.html"
 
