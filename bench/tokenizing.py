@@ -27,6 +27,7 @@ TITAN = [entries.Contender(f"torchtitan's way{more}", "text_titan", workers=n) f
 
 def checks(directory):
     for name in TOKENIZERS:
+        yield from memory(name)
         for text in TEXTS:
             for length in LENGTHS:
                 yield encoder(name, text, length, "tokenizers", 8, 40)
@@ -61,6 +62,17 @@ def encoder(name, text, length, rival, must, aim):
 
     source = f"MB of {LENGTHS[length]} MB of {text} text per CPU-s by one thread with empty caches, over {rival}"
     return check.Check(f"text, encode{length}, {name}, {text}, {rival}", (), source, must, aim, measure, at_most=False)
+
+
+def memory(name):
+    for i, (what, must) in enumerate((("tables", 20), ("encoder", 16))):
+
+        def measure(_, rounds, i=i):
+            found = json.loads(encode(name, -1, LENGTHS[""]))
+            return check.quartiles([found[i] / 1e6]), f"{found[0] / 1e6:.1f} MB of tables, {found[1] / 1e6:.1f} MB of an encoder"
+
+        source = f"MB that the {what} take after {LENGTHS['']} MB of each text"
+        yield check.Check(f"text, memory, {name}, {what}", (), source, must, None, measure, unit=" MB")
 
 
 @functools.cache  # one run has all texts

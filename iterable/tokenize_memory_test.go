@@ -15,6 +15,7 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/tokenize"
 )
 
 // Tokens that take four times the bytes of their texts, which is the most, take memory before they
@@ -121,5 +122,25 @@ func TestTokenizeFreesTexts(t *testing.T) {
 				t.Errorf("the buffer held %s, want %s at most\n%v", mem.Bytes(by[mem.Shuffle]), mem.Bytes(most), s.account)
 			}
 		})
+	}
+}
+
+// A text that is one word of a repeated character takes many times its bytes while it is encoded.
+// The account has them before they are taken.
+func TestTokenizeCountsLongWords(t *testing.T) {
+	type row struct {
+		Text string `parquet:"text,plain"`
+	}
+	text := []byte(strings.Repeat("ab", 1<<19))
+	store := &memstore.Store{}
+	store.Put("data/part.parquet", writeShard(t, []int{2}, func() row { return row{string(text)} }))
+	tok := testTokenizer(t, "a b", "ab ab")
+	d := open(t, store, Options{Order: Order{Shuffle: true, Tail: shuffle.Short}, Tokenize: map[string]Tokenizer{"text": tok}})
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 1, Draws: 1, Parallel: 1, Epochs: 1})
+	if read, err := readAll(t, s); read != 2 || !errors.Is(err, io.EOF) {
+		t.Fatalf("%d rows, %v", read, err)
+	}
+	if by, _ := s.account.Peak(); by[mem.Decode] < tokenize.Needs(text) {
+		t.Errorf("a word takes %s, counted are\n%v", mem.Bytes(tokenize.Needs(text)), s.account)
 	}
 }

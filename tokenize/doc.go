@@ -32,5 +32,5 @@
 //
 // Time is linear in the length of a text, whatever it contains. A Tokenizer takes at most 20 MB for a
 // vocabulary of 262,144 tokens, an Encoder takes Options.CacheBytes and a few times the longest
-// text; the Memory methods return both. The package reads no files, and starts no goroutine.
+// text, as Needs says; the Memory methods return both. The package reads no files, and starts no goroutine.
 package tokenize

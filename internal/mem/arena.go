@@ -48,6 +48,9 @@ func (a *Arena) Need(n int) int64 {
 	return 0
 }
 
+// Ask lets the meter allow n bytes that are taken elsewhere, beside what the arenas have by now.
+func (a *Arena) Ask(n int64) { a.meter.ask(n) }
+
 // Grow returns a buffer of n bytes that starts with a copy of b. b must be the arena's and must not
 // be used afterwards.
 func (a *Arena) Grow(b []byte, n int) []byte {

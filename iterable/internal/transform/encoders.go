@@ -59,6 +59,7 @@ func (e *Encoders) EndTrained() bool { return len(e.trained) > 0 && e.trained[le
 func (e *Encoders) list(d *rowgroup.Decoder, l rowgroup.Listing, blocks []*rowgroup.Block) (made Made, err error) {
 	err = e.Use(func(enc *tokenize.Encoder) error {
 		bounds := make([]int, len(e.From)+1)
+		l.Needs = tokenize.Needs
 		l.List = func(dst [][]int32, texts [][]byte) (err error) {
 			before := enc.Specials()
 			if dst[0], err = enc.Join(dst[0], texts, bounds); err != nil {

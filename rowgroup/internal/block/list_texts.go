@@ -20,6 +20,9 @@ type Listing struct {
 	// called once for each row, or if all values are of one dictionary once for each entry that a
 	// row has. A row with a null among its values is null.
 	List func(dst [][]int32, values [][]byte) error
+
+	// Needs returns the bytes that List may take for a value beside what is allowed; nil is none.
+	Needs func(value []byte) int64
 }
 
 // A ListedColumn is a column of lists, whose items are int32. It takes the place of a column, or is
@@ -217,6 +220,11 @@ func (w *listWriter) row(from []*Vector, row int, chunks *listChunks) error {
 
 // list makes lists of the values, and sets their views at a place.
 func (w *listWriter) list(at int, views [][]uint64, chunks *listChunks) (err error) {
+	needs := int64(0)
+	for i := 0; i < len(w.values) && w.Needs != nil; i++ {
+		needs += w.Needs(w.values[i])
+	}
+	chunks.arena.Ask(needs)
 	for i := range w.items {
 		w.items[i] = w.items[i][:0]
 	}

@@ -1,5 +1,7 @@
 package bpe
 
+import "slices"
+
 // A heapMerger merges any number of symbols.
 type heapMerger struct {
 	heap []uint64 // value << 32 | place, the lowest first
@@ -51,7 +53,8 @@ func (h *heapMerger) merge(t *pairs, made []uint32, ids, values []uint32) int {
 
 // start makes the heap of all pairs.
 func (h *heapMerger) start(t *pairs, ids, values []uint32) {
-	h.heap, h.next, h.prev = h.heap[:0], h.next[:0], h.prev[:0]
+	n := len(ids)
+	h.heap, h.next, h.prev = slices.Grow(h.heap[:0], n), slices.Grow(h.next[:0], n), slices.Grow(h.prev[:0], n)
 	for i := range ids {
 		h.next = append(h.next, int32(i+1))
 		h.prev = append(h.prev, int32(i-1))

@@ -2,6 +2,7 @@ package bpe
 
 import (
 	"math/bits"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/char"
@@ -44,7 +45,7 @@ func (s *speller) Spell(dst []int32, word []byte) []int32 {
 	if len(word) <= fewMost && s.takeASCII(word) {
 		return s.mergeFew(dst, len(word))
 	}
-	s.ids = m.symbols.of(s.ids[:0], word)
+	s.ids = m.symbols.of(slices.Grow(s.ids[:0], len(word)), word)
 	switch n := len(s.ids); {
 	case n == 0:
 		return dst
@@ -66,7 +67,7 @@ func (s *speller) Spell(dst []int32, word []byte) []int32 {
 func (s *speller) spellBytes(dst []int32, word []byte) []int32 {
 	m, n := s.model, len(word)
 	if n > fewMost {
-		s.ids = s.ids[:0]
+		s.ids = slices.Grow(s.ids[:0], n)
 		for _, c := range word {
 			s.ids = append(s.ids, uint32(c))
 		}
@@ -109,7 +110,7 @@ func (s *speller) mergeFew(dst []int32, n int) []int32 {
 // mergeMany appends the tokens of the symbols in s.ids.
 func (s *speller) mergeMany(dst []int32) []int32 {
 	if cap(s.values) < len(s.ids) {
-		s.values = make([]uint32, cap(s.ids))
+		s.values = make([]uint32, len(s.ids))
 	}
 	n := s.heap.merge(&s.model.pairs, nil, s.ids, s.values[:len(s.ids)])
 	for _, id := range s.ids[:n] {

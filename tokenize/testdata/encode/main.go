@@ -2,9 +2,10 @@
 // tokens to standard output. A document is its length in bytes, as 4 bytes, little-endian, and the
 // bytes; its tokens are their number and each of them, in the same form.
 //
-//	encode [-template] [-passes N] TOKENIZER < documents > tokens
+//	encode [-template] [-passes N] [-memory] TOKENIZER < documents > tokens
 //
-// It writes the seconds of processor time of each pass to standard error, one line a pass.
+// With -memory, the last line of standard error has the bytes of the tables and of the encoder. It
+// writes the seconds of processor time of each pass to standard error, one line a pass.
 package main
 
 import (
@@ -33,9 +34,10 @@ func main() {
 func run() error {
 	template := flag.Bool("template", false, "add the tokens of the template")
 	passes := flag.Int("passes", 1, "encode all documents this often")
+	memory := flag.Bool("memory", false, "write the bytes of the tables and of the encoder to standard error")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		return errors.New("usage: encode [-template] [-passes N] TOKENIZER < documents > tokens")
+		return errors.New("usage: encode [-template] [-passes N] [-memory] TOKENIZER < documents > tokens")
 	}
 	file, err := os.ReadFile(flag.Arg(0))
 	if err != nil {
@@ -57,7 +59,13 @@ func run() error {
 		}
 	}
 	out := bufio.NewWriterSize(os.Stdout, 1<<20)
-	return errors.Join(encode(e, documents, out), out.Flush())
+	if err := errors.Join(encode(e, documents, out), out.Flush()); err != nil {
+		return err
+	}
+	if *memory {
+		fmt.Fprintln(os.Stderr, t.Memory(), e.Memory())
+	}
+	return nil
 }
 
 // read returns the documents of a stream.
