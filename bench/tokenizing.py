@@ -5,11 +5,13 @@ import json
 import os
 import statistics
 import subprocess
+import tempfile
 
 import check
 import delivery
 import process
 import servers
+import table
 from delivery import CAP, entries, run
 
 TOKENIZERS = ["gpt2", "gpt35turbo", "gptoss", "llama3", "qwen3", "deepseek_v3", "starcoder", "llama2", "gemma3", "gemini"]
@@ -20,6 +22,8 @@ LENGTHS = {"": 4, " long": 15}  # MB of each text
 TOKENIZER = "llama3"  # of the rows from parquet
 BLOCK = 2048  # tokens
 SET = entries.Set("texts", "text", 2, 6, 1_500, 3, 5_000)
+
+KEEP = "--decoded-limit", "100GiB"
 
 OURS = entries.Contender("shardfeed", "text_ours")
 TITAN = [entries.Contender(f"torchtitan's way{more}", "text_titan", workers=n) for n, more in enumerate(["", ", one worker"])]
@@ -47,6 +51,8 @@ def checks(directory):
                 busy=False,
                 at_most=False,
             )
+    source = f"texts in blocks of {BLOCK:,} tokens: CPU-s of 4 epochs with kept tokens over those that make them"
+    yield from delivery.checks(directory, "text, kept tokens", SET, source, None, None, kept, busy=False)
     source = "texts in batches of 4,096 tokens: share of time that a training step of 4 ms waits"
     yield from delivery.checks(directory, "text, waiting", SET, source, 5, 2, waiting, unit=" %", busy=False)
 
@@ -71,7 +77,7 @@ def memory(name):
             found = json.loads(encode(name, -1, LENGTHS[""]))
             return check.quartiles([found[i] / 1e6]), f"{found[0] / 1e6:.1f} MB of tables, {found[1] / 1e6:.1f} MB of an encoder"
 
-        source = f"MB that the {what} take after {LENGTHS['']} MB of each text"
+        source = f"MB of {what} after {LENGTHS['']} MB of each text"
         yield check.Check(f"text, memory, {name}, {what}", (), source, must, None, measure, unit=" MB")
 
 
@@ -123,6 +129,23 @@ def epochs(case, rounds, rival):
         lambda: run(case, OURS, "epochs", **task),
         lambda: run(case, rival, "epoch", "--touch", "--cap", CAP // 2, workers=rival.workers, **task),
     )
+
+
+def kept(case, rounds):
+    """Epochs of counted texts in turn: their tokens are made, or read from where warm has kept them."""
+    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-", dir=case.directory.parent) as cache:
+        options = "--columns", "text", "--tokenize", f"text={tokenizer()}", "--pack", f"text={BLOCK}", "--cache-dir", cache
+        subprocess.run(
+            [table.BIN / "shardfeed", "warm", case.directory, *options, "--decoded", *KEEP], check=True, stdout=subprocess.DEVNULL
+        )
+        epochs = "--batch-size", "4", "--shuffle", "--seed", str(case.seed), "--epochs", "4"
+        runs = [table.stream(case.directory, *options, *epochs, *more) for more in ((), KEEP)]
+        made, read = zip(*([process.run(one, set(check.cores())) for one in runs] for _ in range(rounds)))
+    if not all(r["kept_decoded_bytes"] for r in read):
+        raise servers.Missing("no tokens were kept")
+    took = [statistics.median(r["cpu_seconds"] for r in runs) for runs in (read, made)]
+    more = "{:.2f} CPU-s for 4 epochs against {:.2f}".format(*took)
+    return check.quartiles([a["cpu_seconds"] / b["cpu_seconds"] for a, b in zip(read, made)]), more
 
 
 def waiting(case, rounds):
