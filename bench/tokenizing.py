@@ -132,7 +132,7 @@ def epochs(case, rounds, rival):
 
 
 def kept(case, rounds):
-    """Epochs of counted texts in turn: their tokens are made, or read from where warm has kept them."""
+    """Epochs of counted texts in turn: tokens are made, or read from where warm kept them."""
     with tempfile.TemporaryDirectory(prefix="shardfeed-bench-", dir=case.directory.parent) as cache:
         options = "--columns", "text", "--tokenize", f"text={tokenizer()}", "--pack", f"text={BLOCK}", "--cache-dir", cache
         subprocess.run(

@@ -30,7 +30,8 @@
 //	internal/trie       tokens by their prefixes, for the last two
 //	internal/vocab      the texts of tokens
 //
-// Time is linear in the length of a text, whatever it contains. A Tokenizer takes at most 20 MB for a
-// vocabulary of 262,144 tokens, an Encoder takes Options.CacheBytes and a few times the longest
-// text, as Needs says; the Memory methods return both. The package reads no files, and starts no goroutine.
+// Time is linear in the length of a text, whatever it contains. A Tokenizer takes at most 20 MB for
+// a vocabulary of 262,144 tokens. An Encoder takes Options.CacheBytes, and for a long text as much
+// as Needs returns; the Memory methods return both. The package reads no files, and starts no
+// goroutine.
 package tokenize

@@ -17,8 +17,8 @@ func Needs(text []byte) int64 {
 	return needsOfText*int64(len(text)) + needsOfRun*int64(longestRun(text))
 }
 
-// longestRun returns the length of the longest run of bytes that are all spaces, or none. It is runStep
-// if all are shorter.
+// longestRun returns the length of the longest run of spaces, or of other bytes, and at least
+// runStep.
 func longestRun(text []byte) int {
 	const runStep = 4 << 10
 	most := runStep

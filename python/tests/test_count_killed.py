@@ -23,7 +23,7 @@ GROUPS = 120  # row groups
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves ranges, and counts their bytes. Reads after the free ones wait until the gate lets them through."""
+    """Serves ranges, and counts their bytes. Reads after the free ones wait for the gate."""
 
     daemon_threads = True
 
@@ -85,7 +85,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_killed_while_it_counts(engine_binary: Path, web: Server, file: Path, tmp_path: Path) -> None:
-    """The next start counts what the killed one has not noted, and the one after reads no byte of the shards."""
+    """The next start counts what the killed one has not, and the one after reads no byte of data."""
 
     def plan(index: str) -> subprocess.Popen[bytes]:
         address = f"http://127.0.0.1:{web.server_port}/a.parquet"

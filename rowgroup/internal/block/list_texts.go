@@ -21,7 +21,7 @@ type Listing struct {
 	// row has. A row with a null among its values is null.
 	List func(dst [][]int32, values [][]byte) error
 
-	// Needs returns the bytes that List may take for a value beside what is allowed; nil is none.
+	// Needs returns the bytes that List may take for a value beside those allowed; it may be nil.
 	Needs func(value []byte) int64
 }
 
