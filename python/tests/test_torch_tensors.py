@@ -18,7 +18,7 @@ from shardfeed import Bytes as HostBytes  # noqa: E402
 from shardfeed import Ragged as HostRagged  # noqa: E402
 from shardfeed import errors  # noqa: E402
 from shardfeed.torch import Bytes, Ragged, StreamingDataset  # noqa: E402
-from shardfeed.torch._batch import each  # noqa: E402
+from shardfeed.torch._batch import Batch, each  # noqa: E402
 from shardfeed.torch._tensors import rows, to_tensors  # noqa: E402
 from shardfeed.torch._transform import generator  # noqa: E402
 
@@ -89,6 +89,14 @@ def test_where_they_go(texts, lists):
     assert {t.device.type for t in (there.offsets, there.values["t"].values, there.values["l"].offsets)} == {"meta"}
     assert lists.to(torch.float16).values.dtype == torch.int64, "the dtype of the rows is not that of the offsets"
     assert lists.to(torch.device("meta"), torch.float16).offsets.dtype == torch.int32
+
+
+def test_where_batches_go(texts, lists):
+    batch = Batch({"x": torch.ones(4), "s": {"t": texts}, "l": lists})
+    there = batch.to("meta", torch.float16, non_blocking=True)
+    assert isinstance(there, Batch) and there.rows == 4
+    assert {t.device.type for t in (there["x"], there["s.t"].values, there["l"].values, there["l"].offsets)} == {"meta"}
+    assert there["x"].dtype == torch.float32 and batch["x"].device.type == "cpu"
 
 
 def test_without_a_copy():

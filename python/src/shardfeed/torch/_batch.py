@@ -12,7 +12,7 @@ import torch
 from .. import _html
 from .._columns import _names
 from .._printable import printable
-from ._tensors import Bytes, Ragged, to_host
+from ._tensors import Bytes, Ragged, mover, to_host
 
 if TYPE_CHECKING:
     import pyarrow
@@ -41,6 +41,14 @@ class Batch(dict[str, Any]):
     def copy(self) -> Batch:
         """Another dict of the same tensors."""
         return Batch(self)
+
+    def to(self, *args: Any, **kwargs: Any) -> Batch:
+        """The columns on another device, with their structs, lists and strings. Takes the arguments of
+        ``Tensor.to``, as in ``batch.to("cuda", non_blocking=True)``; dtypes stay.
+        """
+        moved = each(self, mover(args, kwargs))
+        assert isinstance(moved, Batch)
+        return moved
 
     def to_arrow(self) -> pyarrow.RecordBatch:
         """The columns as a pyarrow.RecordBatch that shares their memory on the host.

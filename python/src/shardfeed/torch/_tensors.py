@@ -51,7 +51,7 @@ class _Rows:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """These rows on another device. Takes the arguments of ``Tensor.to``; dtypes stay."""
-        return self._each(_mover(args, kwargs))
+        return self._each(mover(args, kwargs))
 
     def cpu(self) -> Self:
         return self._each(torch.Tensor.cpu)
@@ -301,7 +301,7 @@ def _taken(column: Column, places: torch.Tensor) -> Column:
     return column[places]
 
 
-def _mover(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[torch.Tensor], torch.Tensor]:
+def mover(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[torch.Tensor], torch.Tensor]:
     """Tensor.to without the dtype, which must stay for bytes and offsets."""
     kwargs = {name: value for name, value in kwargs.items() if name != "dtype"}
     args = tuple(a for a in args if not isinstance(a, torch.dtype))
