@@ -32,6 +32,13 @@ func New(o Options, d codec.Decoder) (*Augmenter, error) {
 	}
 	a := &Augmenter{options: o.withDefaults(), decoder: d}
 	a.writer = newWriter(a.options)
+	if c := o.Background.Channels; o.Background.Given {
+		b, ok := d.(codec.Blender)
+		if !ok {
+			return nil, fmt.Errorf("images: the decoder %T cannot lay alpha on a background", d)
+		}
+		b.Blend([3]byte{byte(c[0]), byte(c[1]), byte(c[2])})
+	}
 	return a, nil
 }
 

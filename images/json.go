@@ -19,6 +19,7 @@ type inJSON struct {
 	Flip          float64       `json:"flip,omitempty"`
 	ColorJitter   jitterInJSON  `json:"color_jitter,omitzero"`
 	Fill          [3]int        `json:"fill,omitzero"`
+	Background    *[3]int       `json:"background,omitempty"`
 	Null          *[3]int       `json:"null,omitempty"`
 	Geometry      bool          `json:"geometry,omitempty"`
 	Interpolation Interpolation `json:"interpolation,omitempty"`
@@ -51,6 +52,9 @@ func (o Options) MarshalJSON() ([]byte, error) {
 		Fill: o.Fill, Geometry: o.Geometry, Interpolation: o.Interpolation, Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, ReducingGap: o.ReducingGap,
 		MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans, Array: o.Array, Declared: o.Declared, Exact: o.Exact,
 	}
+	if o.Background.Given {
+		j.Background = &o.Background.Channels
+	}
 	if o.Null.Given {
 		j.Null = &o.Null.Channels
 	}
@@ -75,6 +79,9 @@ func (o *Options) UnmarshalJSON(b []byte) error {
 		Like: j.Like, Channels: j.Channels, Crop: j.Crop, Resize: j.Resize, Scale: j.Scale, Ratio: j.Ratio, Flip: j.Flip, ColorJitter: Jitter(j.ColorJitter),
 		Fill: j.Fill, Geometry: j.Geometry, Interpolation: j.Interpolation, Mean: j.Mean, Std: j.Std, Layout: j.Layout, DType: j.DType, ReducingGap: j.ReducingGap,
 		MaxBytes: j.MaxBytes, MaxPixels: j.MaxPixels, MaxScans: j.MaxScans, Array: j.Array, Declared: j.Declared, Exact: j.Exact, IgnoreOrientation: j.EXIF != nil && !*j.EXIF,
+	}
+	if j.Background != nil {
+		o.Background = Color{Given: true, Channels: *j.Background}
 	}
 	if j.Null != nil {
 		o.Null = Color{Given: true, Channels: *j.Null}

@@ -99,6 +99,9 @@ type Options struct {
 	// from 0 to 255, or to 65,535 for uint16.
 	Fill [3]int
 
+	// Background is the color under pictures with alpha. Otherwise alpha is dropped.
+	Background Color
+
 	// Null is the color of the image of a row without a file. Without it such a row is an error.
 	Null Color
 

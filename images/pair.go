@@ -54,6 +54,9 @@ func (o Options) validatePair(p *option.List) {
 		return false
 	}
 	within("Null", o.Null.Channels)
+	if within("Background", o.Background.Channels) && o.Background.Given && d.Channels != 3 {
+		p.Add("Background", "needs {Channels} 3: samples of one channel are taken without alpha")
+	}
 	if within("Fill", o.Fill) && o.Fill != [3]int{} && o.Crop != CropLetterbox && o.Crop != CropScaleJitter && o.Like == "" {
 		p.Add("Fill", "goes with {Crop} letterbox or scale_jitter; leave it out")
 	}

@@ -44,7 +44,8 @@ func (b *binder) checkGeometry(field string, m *imageColumn) {
 	}
 }
 
-// addGeometry adds the columns that Geometry asks for: zeros in rows that do not count and for null images.
+// addGeometry adds the columns that Geometry asks for: zeros in rows that do not count and for null
+// images.
 func (c *collator) addGeometry(b *Batch) error {
 	for _, name := range c.geometry {
 		size, box := geometryNames(name)

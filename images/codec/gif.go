@@ -107,6 +107,9 @@ func decodeGIF(r io.Reader, data []byte) (image.Image, error) {
 	p.Palette = make(color.Palette, len(g.palette)/3)
 	for i := range p.Palette {
 		p.Palette[i] = color.RGBA{g.palette[3*i], g.palette[3*i+1], g.palette[3*i+2], 255}
+		if i == g.transparent {
+			p.Palette[i] = color.NRGBA{g.palette[3*i], g.palette[3*i+1], g.palette[3*i+2], 0}
+		}
 	}
 	screen := image.Rectangle{Max: g.screen}
 	if p.Rect == screen {

@@ -22,6 +22,8 @@ type Go struct {
 	rgb    []byte
 	chroma [2][]byte // an upsampled row of each plane
 	sums   []int32
+
+	background *[3]byte // under alpha; nil drops alpha
 }
 
 // Decode implements Decoder; the scale is always 1.
@@ -35,11 +37,14 @@ func (d *Go) Decode(data []byte, h Header, r image.Rectangle, _ int) (p Pixels, 
 	if err := d.convert(m, h.Format, r); err != nil {
 		return p, err
 	}
+	if d.background != nil {
+		d.blend(m, r)
+	}
 	return Pixels{RGB: d.rgb, Rect: r, Denom: 1}, nil
 }
 
 // Close implements Decoder.
-func (d *Go) Close() error { *d = Go{}; return nil }
+func (d *Go) Close() error { *d = Go{background: d.background}; return nil }
 
 // Memory implements Decoder: the picture as the libraries return it, a progressive JPEG's
 // coefficients of 4 bytes, a WebP's Huffman trees, and the RGB pixels.

@@ -113,8 +113,8 @@ func tiffTags(data []byte) (map[uint16]uint32, error) {
 	return tags, nil
 }
 
-// tiffMemory is the memory of x/image/tiff: the picture, a strip or tile with up to 8 bytes a pixel in
-// a buffer that doubles, the places of strips, and a directory.
+// tiffMemory is the memory of x/image/tiff: the picture, a strip or tile with up to 8 bytes a
+// pixel in a buffer that doubles, the places of strips, and a directory.
 func tiffMemory(h Header) int64 {
 	each := int64(1)
 	switch {

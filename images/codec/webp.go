@@ -84,11 +84,16 @@ func (d *Go) frame(data []byte, h Header) (image.Image, error) {
 	if err := d.convert(m, WebP, m.Bounds()); err != nil {
 		return nil, err
 	}
+	alpha, _ := alphaOf(m)
 	canvas := image.NewNRGBA(h.Bounds())
 	for y := range size.Y {
 		to, from := canvas.Pix[canvas.PixOffset(h.Frame.Min.X, h.Frame.Min.Y+y):], d.rgb[3*y*size.X:]
 		for x := range size.X {
 			copy(to[4*x:4*x+3], from[3*x:3*x+3])
+			to[4*x+3] = 255
+			if alpha != nil {
+				to[4*x+3] = alpha(x, y)
+			}
 		}
 	}
 	return canvas, nil

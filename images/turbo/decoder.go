@@ -71,6 +71,9 @@ func (d *Decoder) shut() {
 	d.handle = 0
 }
 
+// Blend implements codec.Blender: JPEG has no alpha.
+func (d *Decoder) Blend(background [3]byte) { d.rest.Blend(background) }
+
 // Close implements codec.Decoder.
 func (d *Decoder) Close() error {
 	d.shut()

@@ -1,4 +1,4 @@
-"""Images: the files in a column as tensors, held against Pillow and against what torchvision made."""
+"""Images: the files in a column as tensors, held against Pillow and what torchvision made."""
 
 from __future__ import annotations
 
@@ -243,6 +243,24 @@ def test_formats(tmp_path: Path, form: str) -> None:
     got = next(iter(opened(table, Image(SIZE, layout="HWC"), batch_size=1)))["img"][0]
     want = np.asarray(Pillow.open(io.BytesIO(file.getvalue())).convert("RGB"))
     assert np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("form", ["PNG", "GIF", "TIFF", "WEBP"])
+def test_background(tmp_path: Path, form: str) -> None:
+    """Alpha is laid on a color as by Pillow's paste."""
+    picture = pictures.drawn(1, SIZE, SIZE).convert("RGBA")
+    alpha = (np.indices((SIZE, SIZE)).sum(0) * 7 % 256).astype(np.uint8)
+    alpha[:9] = 0
+    picture.putalpha(Pillow.fromarray(alpha))
+    file = io.BytesIO()
+    picture.save(file, form, **({"lossless": True} if form == "WEBP" else {}))
+    table = pictures.write(tmp_path, [file.getvalue()], shards=1)
+    got = next(iter(opened(table, Image(SIZE, layout="HWC", background=(250, 10, 100)), batch_size=1)))["img"][0]
+    stored = Pillow.open(io.BytesIO(file.getvalue())).convert("RGBA")
+    want = Pillow.new("RGB", stored.size, (250, 10, 100))
+    want.paste(stored.convert("RGB"), mask=stored.getchannel("A"))
+    assert np.array_equal(got, np.asarray(want))
+    assert not np.array_equal(got, np.asarray(stored.convert("RGB")))
 
 
 def test_null_images(tmp_path: Path, files: list[bytes]) -> None:

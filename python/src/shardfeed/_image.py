@@ -46,6 +46,7 @@ class ImageOptions(TypedDict, total=False):
     channels: Literal[1, 3]
     crop: Literal["center", "random_resized", "letterbox", "scale_jitter"] | None
     fill: int | Sequence[int]
+    background: int | Sequence[int] | None
     null: int | Sequence[int] | None
     resize: int | None
     scale: Pair | None
@@ -83,15 +84,17 @@ class Image:
         channels (3 or 1, default 3): 3 is RGB. 1 is a picture of one channel: gray, or the indices
             of a palette. The tensor has a dimension of 1 for it.
         crop ("center", "random_resized", "letterbox" or "scale_jitter", default None): which part
-            of a picture is taken. None takes all of it and scales it to size, "center" resizes first and takes the
-            center, "random_resized" takes a random part and scales it, as RandomResizedCrop,
+            of a picture is taken. None takes all of it and scales it to size, "center" resizes first
+            and takes the center, "random_resized" takes a random part and scales it, as RandomResizedCrop,
             "letterbox" scales all of it to fit into size, in the middle, "scale_jitter" scales it to
             fit, times a random factor, and takes a random part or leaves it in the upper left
             corner, as ScaleJitter and the detection references of torchvision.
         fill (int or 3 ints, default 0): the color around a picture that is scaled to less than
             size.
-        null (int or 3 ints, default None): the color of the image of a row without a file. None makes
-            such a row an error, for on_error.
+        background (int or 3 ints, default None): the color under pictures with alpha, as white
+            is of drawings. None drops alpha.
+        null (int or 3 ints, default None): the color of the image of a row without a file. None
+            makes such a row an error, for on_error.
         resize (int, default None): the shorter side before a center crop. None is the longer one of
             size.
         scale (pair, default None): the share of the area of a random part. None is (0.08, 1). With
@@ -129,6 +132,7 @@ class Image:
     channels: Literal[1, 3] = 3
     crop: Literal["center", "random_resized", "letterbox", "scale_jitter"] | None = None
     fill: int | Sequence[int] = 0
+    background: int | Sequence[int] | None = None
     null: int | Sequence[int] | None = None
     resize: int | None = None
     scale: Pair | None = None
@@ -187,6 +191,7 @@ class Image:
             "channels": found.of(_count, self.channels),
             "crop": "" if self.crop is None else found.of(one_of, "crop", self.crop, *_CROPS),
             "fill": found.of(_color, "fill", self.fill, most),
+            "background": None if self.background is None else found.of(_color, "background", self.background, 255),
             "null": None if self.null is None else found.of(_color, "null", self.null, most),
             "resize": found.of(number, "resize", self.resize, most=_MOST_SIDE),
             "scale": found.of(_range, "scale", share if self.scale is None else self.scale, most=most_share),
@@ -220,6 +225,8 @@ class Image:
                 found.found.append(f"like={self.like!r} shares {', '.join(_SHARED)}; leave {' and '.join(given)} out")
             spec["size"], spec["crop"] = [], ""
             spec["exif"] = True
+        if self.channels == 1 and self.background is not None:
+            found.found.append("background needs channels=3: samples of one channel are taken without alpha")
         if self.channels == 1 and spec["color_jitter"]:
             found.found.append("color_jitter needs channels=3")
         if spec["dtype"] == "uint16" and (self.channels != 1 or not str(self.interpolation).startswith("nearest")):

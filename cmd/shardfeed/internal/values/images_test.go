@@ -27,7 +27,7 @@ func TestImagesFlag(t *testing.T) {
 		{"no column", "imagenet_train", images.Options{}, "must be a column with a preset or settings, as in img=imagenet_train or img=size=224,crop=center,resize=256"},
 		{"an unknown preset", "img=imagenet", images.Options{}, `a preset must be auto, imagenet_eval or imagenet_train, and come first, got "imagenet"`},
 		{"a preset at the end", "img=flip=1,imagenet_train", images.Options{}, "and come first"},
-		{"an unknown setting", "img=sise=3", images.Options{}, `"sise" is unknown; there are brightness, channels, contrast, crop,`},
+		{"an unknown setting", "img=sise=3", images.Options{}, `"sise" is unknown; there are background, brightness, channels, contrast, crop,`},
 		{"not a number", "img=size=big", images.Options{}, `size must be one length, or height and width, as in 224 or 224x160, got "big"`},
 		{"one bound", "img=crop=random_resized,scale=1", images.Options{}, `scale must be two numbers with a colon, as in 0.08:1, got "1"`},
 		{"what does not fit", "img=resize=256,size=-1", images.Options{}, "size must not be negative, got -1; resize goes with crop center"},

@@ -43,8 +43,8 @@ class Batch(dict[str, Any]):
         return Batch(self)
 
     def to(self, *args: Any, **kwargs: Any) -> Batch:
-        """The columns on another device, with their structs, lists and strings. Takes the arguments of
-        ``Tensor.to``, as in ``batch.to("cuda", non_blocking=True)``; dtypes stay.
+        """The columns on another device, with their structs, lists and strings. Takes the arguments
+        of ``Tensor.to``, as in ``batch.to("cuda", non_blocking=True)``; dtypes stay.
         """
         moved = each(self, mover(args, kwargs))
         assert isinstance(moved, Batch)
