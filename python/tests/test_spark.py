@@ -415,9 +415,15 @@ def refused(session: Any, frame: Any, tmp: Path) -> dict[str, tuple[Callable[[],
         "stream": (lambda: convert(session.readStream.format("rate").load(), tmp), errors.OptionError, "frame is a stream"),
         "uri": (lambda: convert(frame, 3), errors.OptionError, "uri must be the address of a directory"),
         "glob": (lambda: convert(frame, "/cache/*"), errors.OptionError, "one directory, without '\\*'"),
-        "scheme": (lambda: convert(frame, "gs://bucket/x"), errors.OptionError, "shardfeed reads .*hdfs:.*got 'gs://bucket/x'"),
-        "secret": (lambda: convert(frame, "gs://me:secret@bucket/x"), errors.OptionError, r"gs://me:\*\*\*@bucket"),
+        "scheme": (lambda: convert(frame, "oss://bucket/x"), errors.OptionError, "shardfeed reads .*hdfs:.*got 'oss://bucket/x'"),
+        "secret": (lambda: convert(frame, "oss://me:secret@bucket/x"), errors.OptionError, r"oss://me:\*\*\*@bucket"),
         "no driver": (lambda: convert(frame, "s3a://bucket/x"), errors.OptionError, "--packages org.apache.hadoop:hadoop-aws"),
+        "no Google": (lambda: convert(frame, "gs://bucket/x"), errors.OptionError, "com.google.cloud.bigdataoss:gcs-connector"),
+        "no Azure": (
+            lambda: convert(frame, "abfss://c@account.dfs.core.windows.net/x"),
+            errors.OptionError,
+            "--packages org.apache.hadoop:hadoop-azure",
+        ),
         "unwritable": (
             lambda: convert(frame, "/proc/cache"),
             errors.StorageError,
@@ -433,7 +439,7 @@ def refused(session: Any, frame: Any, tmp: Path) -> dict[str, tuple[Callable[[],
     }
 
 
-REFUSED = """no frame, pandas, stream, uri, glob, scheme, secret, no driver, unwritable, size, flag, version, no columns,
+REFUSED = """no frame, pandas, stream, uri, glob, scheme, secret, no driver, no Google, no Azure, unwritable, size, flag, version, no columns,
  a column, twice, all"""
 
 
@@ -455,6 +461,9 @@ def test_bad_arguments(session: SparkSession, frame: DataFrame, tmp_path: Path, 
         ("s3a://bucket/c", "s3://bucket/c"),
         ("s3n://bucket/c", "s3://bucket/c"),
         ("s3://bucket/c", "s3://bucket/c"),
+        ("gs://bucket/c", "gs://bucket/c"),
+        ("abfss://c@account.dfs.core.windows.net/d", "abfss://c@account.dfs.core.windows.net/d"),
+        ("wasbs://c@account.blob.core.windows.net/d", "wasbs://c@account.blob.core.windows.net/d"),
     ],
 )
 def test_addresses(hadoop: str, ours: str) -> None:

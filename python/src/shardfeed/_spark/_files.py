@@ -14,6 +14,11 @@ from ..errors import AccessError, OptionError, ShardfeedError, StorageError
 
 _READ = {"file": "", "hdfs": "hdfs", "viewfs": "viewfs", "webhdfs": "webhdfs", "swebhdfs": "swebhdfs"}
 _READ |= {"s3": "s3", "s3a": "s3", "s3n": "s3"}
+_READ |= {scheme: scheme for scheme in ("gs", "abfs", "abfss", "wasb", "wasbs")}
+
+# What brings Hadoop's file system for a scheme.
+_PACKAGES = {"s3a": "org.apache.hadoop:hadoop-aws", "gs": "com.google.cloud.bigdataoss:gcs-connector"}
+_PACKAGES |= dict.fromkeys(("abfs", "abfss", "wasb", "wasbs"), "org.apache.hadoop:hadoop-azure")
 
 # Below this number of files of a directory each is asked for, else the directory is listed.
 _FEW = 8
@@ -168,7 +173,7 @@ def _error(address: str, done: str, error: Any) -> ShardfeedError:
     if kind in ("AccessControlException", "AccessDeniedException"):
         return AccessError(text)
     if kind == "UnsupportedFileSystemException" or "ClassNotFoundException" in message:
-        return OptionError(
-            f"{text}\nSpark has no file system for it: for s3a: start it with --packages org.apache.hadoop:hadoop-aws:VERSION"
-        )
+        scheme = address.partition(":")[0]
+        how = f": start it with --packages {_PACKAGES[scheme]}:VERSION" if scheme in _PACKAGES else ""
+        return OptionError(f"{text}\nSpark has no file system for it{how}")
     return StorageError(text)
