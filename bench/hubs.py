@@ -118,7 +118,7 @@ def environment():
 
 @contextlib.contextmanager
 def hub(files, scratch):
-    """The fake hub with the files of a set: its address, and a function that returns its requests by kind."""
+    """The fake hub with files: its address, and a function that returns its requests by kind."""
     data = scratch / "set" / "data"
     data.mkdir(parents=True)
     for path in sorted(files.glob("*.parquet")):
