@@ -439,8 +439,8 @@ def refused(session: Any, frame: Any, tmp: Path) -> dict[str, tuple[Callable[[],
     }
 
 
-REFUSED = """no frame, pandas, stream, uri, glob, scheme, secret, no driver, no Google, no Azure, unwritable, size, flag, version, no columns,
- a column, twice, all"""
+REFUSED = """no frame, pandas, stream, uri, glob, scheme, secret, no driver, no Google, no Azure, unwritable, size, flag, version,
+ no columns, a column, twice, all"""
 
 
 @pytest.mark.parametrize("case", [case.strip() for case in REFUSED.split(",")])
