@@ -82,8 +82,8 @@ class Torchvision:
         from torchvision.transforms import v2
 
         read = [decode_image(torch.frombuffer(bytearray(file), dtype=torch.uint8)) for file in (image, mask)]
-        crop = v2.Compose([v2.RandomResizedCrop(512, antialias=True), v2.RandomHorizontalFlip()])
-        return crop(tv_tensors.Image(read[0]), tv_tensors.Mask(read[1]))
+        self.crop = getattr(self, "crop", None) or v2.Compose([v2.RandomResizedCrop(512, antialias=True), v2.RandomHorizontalFlip()])
+        return self.crop(tv_tensors.Image(read[0]), tv_tensors.Mask(read[1]))
 
     def boxes(self, image, boxes, labels):
         from torchvision import tv_tensors
@@ -98,8 +98,9 @@ class Torchvision:
         left, top = (640 - wide) // 2, (640 - high) // 2
         pad = [left, top, 640 - wide - left, 640 - high - top]
         image, boxes = (v2.functional.pad(v2.functional.resize(t, [high, wide]), pad, fill=FILL) for t in (image, boxes))
-        rest = v2.Compose([v2.RandomHorizontalFlip(), v2.ClampBoundingBoxes(), v2.SanitizeBoundingBoxes(min_size=2)])
-        return tuple(rest({"image": image, "boxes": boxes, "labels": torch.tensor(labels)}).values())
+        steps = [v2.RandomHorizontalFlip(), v2.ClampBoundingBoxes(), v2.SanitizeBoundingBoxes(min_size=2)]
+        self.rest = getattr(self, "rest", None) or v2.Compose(steps)
+        return tuple(self.rest({"image": image, "boxes": boxes, "labels": torch.tensor(labels)}).values())
 
 
 class Albumentations:
