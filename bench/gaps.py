@@ -96,7 +96,7 @@ def open_loader(args, address):
 
 
 def steps_of(args):
-    """A step: it returns when the next batch is asked for, with at most one step in flight on a device."""
+    """A step, which leaves at most one step in flight on a device."""
     if args.device == "cpu":
         return lambda batch: time.sleep(args.step_ms / 1e3)
     import torch

@@ -64,7 +64,7 @@ def timed(target, pieces):
 
 
 def locking(device, small):
-    """What it takes to page-lock a ring, and to let go of it; beside it, page-locked memory of torch's own."""
+    """Times page-locking a ring and letting go of it, and page-locked memory of torch's own."""
     cuda = Cuda(device)
     size = (16 if small else 1024) * MiB
     for what, touched in {"cudaHostRegister": True, "cudaHostRegister, untouched": False}.items():

@@ -55,7 +55,7 @@ def test_on_the_fake(runtime: Path, job: str, tmp_path: Path) -> None:
     report = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(report)
     records = [{**json.loads(line), "device": "other"} for line in out.read_text().splitlines()]
-    for part, rows in {"copies": 6, "locking": 3, "training": 2, "overlap": 3}.items():
+    for part, rows in {"copies": 6, "locking": 4, "training": 4, "overlap": 3}.items():
         head, rule, *lines = report.table(part, [r for r in records if r["part"] == part]).strip().splitlines()
         assert len(lines) == rows and {line.count("|") for line in [head, rule, *lines]} == {head.count("|")}
     assert done.returncode == 0 and bench("--device", "cuda:7", **fake).stderr.startswith("no CUDA device cuda:7: there are 1")

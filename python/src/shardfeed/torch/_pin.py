@@ -1,4 +1,4 @@
-"""Page-locked memory: slots of rings, which the device reads directly, and through torch all else."""
+"""Page-locked memory: slots of rings, which the device reads, and through torch all else."""
 
 from __future__ import annotations
 
