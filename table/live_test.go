@@ -16,8 +16,8 @@ func testSnapshot() *Snapshot {
 		Fields: []Field{{Column: &column.Field{Name: "a", Kind: column.Fixed, Type: column.TypeInt32, Width: 4}, ID: 3, Names: []string{"a"}}},
 		Files:  []File{{Shard: shard.Shard{URI: "x"}, Rows: 100}, {Shard: shard.Shard{URI: "y"}, Rows: 70, Constants: []Constant{{Value: Value{Data: []byte{1, 0, 0, 0}}}}}},
 	}
-	s.Files[1].Deleted.Add(10, 40)
-	s.Files[1].Deleted.Add(60, 70)
+	s.Files[1].Delete(ByPosition, 10, 40)
+	s.Files[1].Delete(ByEquality, 60, 70)
 	return s
 }
 
@@ -61,7 +61,7 @@ func TestPin(t *testing.T) {
 	}
 	for i := range s.Files {
 		f, g := &s.Files[i], &back.Files[i]
-		if !reflect.DeepEqual(f.Constants, g.Constants) || f.Rows != g.Rows || string(f.Deleted.bytes()) != string(g.Deleted.bytes()) || f.Deleted.Len() != g.Deleted.Len() {
+		if !reflect.DeepEqual(f.Constants, g.Constants) || f.Rows != g.Rows || string(f.Deleted.bytes()) != string(g.Deleted.bytes()) || f.Deleted.Len() != g.Deleted.Len() || f.DeletedBy != g.DeletedBy {
 			t.Errorf("file %d is %+v, want %+v", i, g, f)
 		}
 	}

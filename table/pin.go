@@ -29,8 +29,9 @@ type pin struct {
 }
 
 type deleted struct {
-	File int    `json:"file"`
-	Bits []byte `json:"bits"`
+	File int              `json:"file"`
+	Bits []byte           `json:"bits"`
+	By   [Deletions]int64 `json:"by"`
 }
 
 // Pin returns a snapshot as text, without the shards of its files.
@@ -41,7 +42,7 @@ func (s *Snapshot) Pin() ([]byte, error) {
 		f := &s.Files[i]
 		p.Rows = append(p.Rows, f.Rows)
 		if f.Deleted.Len() > 0 {
-			p.Deleted = append(p.Deleted, deleted{i, f.Deleted.bytes()})
+			p.Deleted = append(p.Deleted, deleted{i, f.Deleted.bytes(), f.DeletedBy})
 		}
 		if len(f.Constants) == 0 {
 			p.Constant = append(p.Constant, 0)
@@ -105,7 +106,7 @@ func Unpin(text []byte, shards []shard.Shard) (*Snapshot, error) {
 		if !ok || d.File < 0 || d.File >= len(shards) {
 			return nil, errPin
 		}
-		s.Files[d.File].Deleted = rows
+		s.Files[d.File].Deleted, s.Files[d.File].DeletedBy = rows, d.By
 	}
 	return s, nil
 }

@@ -64,6 +64,7 @@ type File struct {
 	Rows      int64       // with the deleted ones; -1 is unknown
 	Constants []Constant
 	Deleted   Rows
+	DeletedBy [Deletions]int64 // rows of Deleted, by [Deletion]; zeros if a pin lacks them
 }
 
 // A Constant is the value of a column in all rows of a file, such as the value of a partition.

@@ -46,7 +46,7 @@ func TestCatDeltaTables(t *testing.T) {
 
 // Verbs name the table, its snapshot and its deleted rows, and words of deleted rows do not count.
 func TestVerbsOfTables(t *testing.T) {
-	const address, of = "delta+../../testdata/tables/delta/vectors", "Delta cd204443-d9e3-40f0-a203-aea19faf82ca, snapshot 3 of 2026-11-29T01:51:39Z; 6 rows deleted in 3 files and left out"
+	const address, of = "delta+../../testdata/tables/delta/vectors", "Delta cd204443-d9e3-40f0-a203-aea19faf82ca, snapshot 3 of 2026-11-29T01:51:39Z; 6 rows deleted in 3 files and left out, by deletion vectors"
 	for _, verb := range []string{"schema", "count", "inspect", "plan", "doctor"} {
 		code, stdout, stderr := command(t, verb, address, "--snapshot", "3")
 		if code != 0 || !strings.Contains(stdout+stderr, of) {

@@ -163,7 +163,7 @@ func (w wanted) take(bitmap []byte) error {
 		if hi > most {
 			return fmt.Errorf("%w: its deletion vector has row %d, and the file %d rows", shard.ErrCorrupt, hi-1, most)
 		}
-		w.file.Deleted.Add(lo, hi)
+		w.file.Delete(table.ByVector, lo, hi)
 		return nil
 	})
 	if errors.Is(err, roaring.ErrDamaged) {

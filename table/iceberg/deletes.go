@@ -85,7 +85,7 @@ func (d *deleter) positionFile(ctx context.Context, f *deleteFile) error {
 			if position < 0 || position >= d.files[at].Rows {
 				return fmt.Errorf("%w: it deletes row %d of %s, which has %d rows", shard.ErrCorrupt, position, last, d.files[at].Rows)
 			}
-			d.files[at].Deleted.Add(position, position+1)
+			d.files[at].Delete(table.ByPosition, position, position+1)
 		}
 		return nil
 	})

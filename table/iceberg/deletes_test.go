@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/shard"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 const (
@@ -241,5 +242,22 @@ func TestDeleteErrors(t *testing.T) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
 		})
+	}
+}
+
+// Rows are counted by the kind of their deletes, and a row of two kinds as the first.
+func TestDeletedBy(t *testing.T) {
+	f := withData(commit{sequence: 9, files: []file{
+		{lang: "en", content: contentPositions, path: del, rows: 2, size: 50},
+		{lang: "en", content: contentEquality, path: del2, rows: 3, size: 50, ids: []int64{1}},
+	}})
+	f.columns[del] = positionsIn()
+	f.columns[del2] = map[int32]*column.Array{1: ints(3, 4, 5)}
+	s, err := f.open(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Files[0].DeletedBy, [table.Deletions]int64{table.ByPosition: 1, table.ByEquality: 2}; got != want {
+		t.Errorf("rows are deleted by kind %v, want %v", got, want)
 	}
 }

@@ -131,7 +131,7 @@ func (e *equal) apply(all []match) {
 
 func (e *equal) delete(file int, rows *table.Rows) {
 	for lo, hi := range rows.Runs() {
-		e.files[file].Deleted.Add(lo, hi)
+		e.files[file].Delete(table.ByEquality, lo, hi)
 	}
 }
 

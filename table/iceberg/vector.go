@@ -99,7 +99,7 @@ func apply(blob []byte, f *deleteFile, file *table.File) error {
 		if hi > file.Rows {
 			return fmt.Errorf("it deletes row %d of %d", hi-1, file.Rows)
 		}
-		file.Deleted.Add(lo, hi)
+		file.Delete(table.ByVector, lo, hi)
 		return nil
 	})
 	if err == nil && file.Deleted.Len() != f.rows {

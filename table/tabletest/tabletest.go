@@ -126,6 +126,9 @@ func Lines(t *testing.T, store shard.Store, s *table.Snapshot) (all []string) {
 		if f := &s.Files[i]; f.Rows >= 0 && f.Rows-f.Deleted.Len() != live[i] {
 			t.Errorf("%s: %d rows, %d deleted, %d are live", f.Shard.URI, f.Rows, f.Deleted.Len(), live[i])
 		}
+		if by := s.Files[i].DeletedBy; by[0]+by[1]+by[2] != s.Files[i].Deleted.Len() {
+			t.Errorf("%s: rows %v are deleted by kind, %d in all", s.Files[i].Shard.URI, by, s.Files[i].Deleted.Len())
+		}
 	}
 	slices.Sort(all)
 	return all
