@@ -2,36 +2,41 @@ package shardfeed
 
 import (
 	"archive/zip"
-	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
-// The second start of a table with equality deletes reads neither their files nor data files, as
-// long as the directory of footers has what the first one found. Position deletes are read again.
-func TestSecondStartWithEqualityDeletes(t *testing.T) {
-	z, err := zip.OpenReader("testdata/tables/iceberg/eq.zip")
-	if err != nil {
-		t.Fatal(err)
+// The second start of a table with deleted rows reads neither delete files nor data files, as long as
+// the directory of footers has what the first one found.
+func TestSecondStartWithDeletes(t *testing.T) {
+	for name, rows := range map[string]int64{
+		"eq": 176, // equality deletes and position deletes
+		"v2": 74,  // position deletes
+		"v3": 86,  // deletion vectors
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			unzipTable(t, "testdata/tables/iceberg/"+name+".zip", dir)
+			checkSecondStart(t, "iceberg+"+dir, dir+"/data", rows)
+		})
 	}
-	defer z.Close()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, z); err != nil {
-		t.Fatal(err)
-	}
-	first := t.TempDir()
-	t.Setenv(dirVariable, first)
-	s := Spec{Addresses: []string{"iceberg+" + dir}, Columns: []string{"id"}, BatchSize: 4}
-	if n := openSpec(t, s).NumSamples(); n != 176 {
-		t.Fatalf("%d rows, want 176", n)
-	}
+}
 
-	if err := emptyFiles(dir + "/data"); err != nil {
-		t.Fatal(err)
+// checkSecondStart counts the rows of a table, and again when all files below a directory have lost
+// their content.
+func checkSecondStart(t *testing.T, address, files string, rows int64) {
+	t.Helper()
+	t.Setenv(dirVariable, t.TempDir())
+	s := Spec{Addresses: []string{address}, Columns: []string{"id"}, BatchSize: 4}
+	if n := openSpec(t, s).NumSamples(); n != rows {
+		t.Fatalf("%d rows, want %d", n, rows)
 	}
-	if n := openSpec(t, s).NumSamples(); n != 176 {
-		t.Errorf("the second start has %d rows, want 176", n)
+	if n, err := emptyFiles(files); err != nil || n == 0 {
+		t.Fatal(n, err)
+	}
+	if n := openSpec(t, s).NumSamples(); n != rows {
+		t.Errorf("the second start has %d rows, want %d", n, rows)
 	}
 	t.Setenv(dirVariable, t.TempDir())
 	if d, err := Open(t.Context(), s, Events{}); err == nil {
@@ -40,21 +45,30 @@ func TestSecondStartWithEqualityDeletes(t *testing.T) {
 	}
 }
 
-// emptyFiles writes zeros over the files of a directory except position deletes, so that all who
-// read them fail.
-func emptyFiles(dir string) error {
-	names, err := filepath.Glob(dir + "/*")
+func unzipTable(t *testing.T, name, dir string) {
+	t.Helper()
+	z, err := zip.OpenReader(name)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	for _, name := range names {
-		content, err := os.ReadFile(name)
-		if err == nil && !bytes.Contains(content, []byte("file_path")) {
-			err = os.WriteFile(name, make([]byte, len(content)), 0o600)
+	defer z.Close()
+	if err := os.CopyFS(dir, z); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// emptyFiles writes zeros over the files below a directory, so that all who read them fail.
+func emptyFiles(dir string) (n int, err error) {
+	err = filepath.WalkDir(dir, func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
 		}
+		info, err := entry.Info()
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		n++
+		return os.WriteFile(name, make([]byte, info.Size()), 0o600)
+	})
+	return n, err
 }

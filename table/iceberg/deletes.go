@@ -2,10 +2,9 @@ package iceberg
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/shard"
@@ -19,8 +18,8 @@ type deleter struct {
 	files []table.File     // of set.data, in order
 	index map[string]int32 // of set.data, by path
 
-	mu     sync.Mutex // guards the deleted rows of files until equality deletes are applied
-	vector []bool     // of files that have a deletion vector, and so no position deletes
+	mu      sync.Mutex // guards the deleted rows of files until equality deletes are applied
+	settled []bool     // of files that position delete files add no rows to: these have a deletion vector, or were kept
 }
 
 // deleteRows returns the data files with their deleted rows.
@@ -29,7 +28,7 @@ func (r *reader) deleteRows(ctx context.Context, set *fileSet) ([]table.File, er
 	if err != nil || len(set.deletes) == 0 {
 		return files, err
 	}
-	d := &deleter{reader: r, set: set, files: files, index: make(map[string]int32, len(files)), vector: make([]bool, len(files))}
+	d := &deleter{reader: r, set: set, files: files, index: make(map[string]int32, len(files)), settled: make([]bool, len(files))}
 	for i := range set.data {
 		d.index[set.data[i].path] = int32(i)
 	}
@@ -42,65 +41,30 @@ func (r *reader) deleteRows(ctx context.Context, set *fileSet) ([]table.File, er
 	return files, d.equality(ctx)
 }
 
-// Columns of position deletes.
-var positionFields = []table.Field{
-	{ID: 2147483546, Names: []string{"file_path"}},
-	{ID: 2147483545, Names: []string{"pos"}},
+// An unread is a data file whose deleted rows are to be read, and their name, see [table.Found].
+type unread struct {
+	file int
+	name [16]byte
 }
 
-// positions reads each position delete file once.
-func (d *deleter) positions(ctx context.Context) error {
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(d.parallel())
-	for i := range d.set.deletes {
-		f := &d.set.deletes[i]
-		if f.content != contentPositions || f.vector {
-			continue
-		}
-		group.Go(func() error { return d.positionFile(inner, f) })
-	}
-	return group.Wait()
+// nameOf is the name of rows that depend on what b has, besides their file.
+func nameOf(b []byte) (name [16]byte) {
+	h := sha256.Sum256(b)
+	copy(name[:], h[:])
+	return name
 }
 
-func (d *deleter) positionFile(ctx context.Context, f *deleteFile) error {
-	return d.scan(ctx, f, positionFields, func(columns []*column.Array) error {
-		paths, err := column.Bytes(columns[0])
-		if err != nil {
-			return err
-		}
-		positions, err := column.Values[int64](columns[1])
-		if err != nil {
-			return err
-		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		last, at := "", int32(-1)
-		for row, position := range positions {
-			if path := paths.At(row); last == "" || string(path) != last {
-				last, at = string(path), d.target(f, path)
-			}
-			if at < 0 {
-				continue
-			}
-			if position < 0 || position >= d.files[at].Rows {
-				return fmt.Errorf("%w: it deletes row %d of %s, which has %d rows", shard.ErrCorrupt, position, last, d.files[at].Rows)
-			}
-			d.files[at].Delete(table.ByPosition, position, position+1)
-		}
-		return nil
-	})
-}
-
-// target returns the data file that a position delete file applies to, or -1.
-func (d *deleter) target(f *deleteFile, path []byte) int32 {
-	at, ok := d.index[string(path)]
-	if !ok || d.vector[at] || f.of != "" && f.of != string(path) {
-		return -1
+// keep keeps the deleted rows of data files for later openings.
+func (d *deleter) keep(all []unread) {
+	if d.options.Keeper == nil || len(all) == 0 {
+		return
 	}
-	if data := &d.set.data[at]; data.sequence > f.sequence || data.partition != f.partition {
-		return -1
+	found := make([]table.Found, len(all))
+	for i, u := range all {
+		f := &d.files[u.file]
+		found[i] = table.Found{Shard: f.Shard, Name: u.name, Rows: f.Deleted}
 	}
-	return at
+	d.options.Keeper.Keep(found)
 }
 
 // scan reads all columns of a delete file, and checks its number of rows.

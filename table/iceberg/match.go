@@ -103,16 +103,8 @@ func (e *equal) addSet(h hash.Hash, set *keySet, sequence int64) {
 
 // unknown deletes the rows that are kept, and returns the other matches.
 func (e *equal) unknown(all []match) []match {
-	keeper := e.options.Keeper
-	if keeper == nil {
-		return all
-	}
 	return slices.DeleteFunc(all, func(m match) bool {
-		rows, ok := keeper.Kept(e.files[m.file].Shard, m.name)
-		if ok = ok && rows.End() < e.set.data[m.file].rows+64; ok {
-			e.delete(m.file, &rows)
-		}
-		return ok
+		return e.files[m.file].DeleteKept(e.options.Keeper, table.ByEquality, m.name)
 	})
 }
 
@@ -121,17 +113,13 @@ func (e *equal) apply(all []match) {
 	found := make([]table.Found, len(all))
 	for i := range all {
 		m := &all[i]
-		e.delete(m.file, &m.rows)
+		for lo, hi := range m.rows.Runs() {
+			e.files[m.file].Delete(table.ByEquality, lo, hi)
+		}
 		found[i] = table.Found{Shard: e.files[m.file].Shard, Name: m.name, Rows: m.rows}
 	}
 	if keeper := e.options.Keeper; keeper != nil && len(found) > 0 {
 		keeper.Keep(found)
-	}
-}
-
-func (e *equal) delete(file int, rows *table.Rows) {
-	for lo, hi := range rows.Runs() {
-		e.files[file].Delete(table.ByEquality, lo, hi)
 	}
 }
 

@@ -16,9 +16,13 @@ import (
 // maxVectors is the number of bytes of deletion vectors that one read takes together.
 const maxVectors = 8 << 20
 
-// vectors reads the deletion vectors. One request reads neighbors in a file.
+// vectorVersion changes when deletion vectors delete other rows than they did.
+const vectorVersion = "vector/1"
+
+// vectors reads the deletion vectors whose rows are not kept. One request reads neighbors in a file.
 func (d *deleter) vectors(ctx context.Context) error {
 	var all []*deleteFile
+	var files []unread
 	for i := range d.set.deletes {
 		f := &d.set.deletes[i]
 		if !f.vector {
@@ -28,12 +32,15 @@ func (d *deleter) vectors(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		if d.vector[at] {
+		if d.settled[at] {
 			return &shard.Error{Op: "table", URI: d.address, Err: fmt.Errorf("%w: the file %s has two deletion vectors", shard.ErrCorrupt, f.of)}
 		}
 		if data := &d.set.data[at]; data.sequence <= f.sequence && data.partition == f.partition {
-			d.vector[at] = true
-			all = append(all, f)
+			d.settled[at] = true
+			u := unread{int(at), nameOf(fmt.Appendf(nil, "%s\x00%s\x00%v\x00%d", vectorVersion, d.locate(f.path), f.blob, f.rows))}
+			if !d.files[at].DeleteKept(d.options.Keeper, table.ByVector, u.name) {
+				all, files = append(all, f), append(files, u)
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b *deleteFile) int {
@@ -52,7 +59,11 @@ func (d *deleter) vectors(ctx context.Context) error {
 			return nil
 		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	d.keep(files)
+	return nil
 }
 
 // together is the number of vectors, from the first on, that are close to each other in one file.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
+	"math/bits"
 	"sync"
 
 	"github.com/shardfeed/shardfeed/shard"
@@ -69,7 +70,10 @@ func deletedRows(counts []int64) (rows table.Rows, ok bool) {
 	return rows, true
 }
 
-// Keep writes rows, unless they take more than all counts may.
+// mostDeleted is the bytes that Keep may write: no more, since too many remove all counts.
+const mostDeleted = maxCountTotal / 2
+
+// Keep writes the rows of the first files that fit into mostDeleted.
 func (d *DeletedRows) Keep(found []table.Found) {
 	dir := d.open()
 	if dir == nil {
@@ -77,16 +81,17 @@ func (d *DeletedRows) Keep(found []table.Found) {
 	}
 	defer func() { _ = dir.Close() }() // writes close their files
 	var entries []countEntry
-	total := 0
-	for _, f := range found {
+	for left := mostDeleted; len(found) > 0; found = found[1:] {
+		f := &found[0]
 		e := countEntry{countKey: d.keyOf(f.Shard, f.Name)}
-		at := int64(0)
+		at, size := int64(0), countEntryBytes
 		for lo, hi := range f.Rows.Runs() {
 			e.counts = append(e.counts, lo-at, hi-lo)
+			size += uvarintBytes(lo-at) + uvarintBytes(hi-lo)
 			at = hi
 		}
-		if total += len(e.counts); total > maxCountTotal/2 {
-			return
+		if left -= size; left < 0 {
+			break
 		}
 		entries = append(entries, e)
 	}
@@ -98,6 +103,8 @@ func (d *DeletedRows) Keep(found []table.Found) {
 		d.Unusable(err)
 	}
 }
+
+func uvarintBytes(n int64) int { return (bits.Len64(uint64(n)|1) + 6) / 7 }
 
 func (d *DeletedRows) keyOf(s shard.Shard, name [16]byte) countKey {
 	k := countKey{rule: name}

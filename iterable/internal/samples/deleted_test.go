@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -67,5 +68,30 @@ func TestDeletedRowsWithoutADirectory(t *testing.T) {
 	d.Keep([]table.Found{{}})
 	if _, ok := d.Kept(shard.Shard{}, [16]byte{}); ok {
 		t.Error("rows were kept")
+	}
+}
+
+// Rows that do not fit are left out, and the others are kept.
+func TestDeletedRowsThatDoNotFit(t *testing.T) {
+	d := &DeletedRows{Dir: filepath.Join(t.TempDir(), "index"), Identity: func(uri string) string { return uri }, Unusable: func(err error) { t.Error(err) }}
+	var some, many table.Rows
+	some.Add(200, 300)
+	for row := int64(0); row < mostDeleted/2*3; row += 3 { // two bytes for each
+		many.Add(row, row+1)
+	}
+	first, second, third := [16]byte{1}, [16]byte{2}, [16]byte{3}
+	d.Keep([]table.Found{{Name: first, Rows: some}, {Name: second, Rows: many}, {Name: third, Rows: some}})
+	if rows, ok := d.Kept(shard.Shard{}, first); !ok || rows.Len() != some.Len() {
+		t.Errorf("%d rows, %v, want %d", rows.Len(), ok, some.Len())
+	}
+	for _, name := range [][16]byte{second, third} {
+		if _, ok := d.Kept(shard.Shard{}, name); ok {
+			t.Errorf("rows %v are kept", name[0])
+		}
+	}
+	for n := int64(1); n < 1<<40; n = n*3 + 1 {
+		if got, want := uvarintBytes(n), len(binary.AppendUvarint(nil, uint64(n))); got != want {
+			t.Errorf("uvarintBytes(%d) = %d, want %d", n, got, want)
+		}
 	}
 }
