@@ -15,8 +15,8 @@
 //
 // Statistics in manifests are ignored. Data files are only read if an equality delete applies to
 // them. A [table.Keeper] keeps the deleted rows of each data file, by the delete files that apply to
-// it: delete files are read for data files whose rows are not kept. Sequence numbers follow the section Scan Planning of the
-// specification, https://iceberg.apache.org/spec/.
+// it: delete files are read for data files whose rows are not kept. Sequence numbers follow the
+// section Scan Planning of the specification, https://iceberg.apache.org/spec/.
 //
 // If the files of a table are not at the location in its metadata, they are read from the address
 // that was opened, so that copies of a table need no change.

@@ -80,9 +80,19 @@ func (d *DeletedRows) Keep(found []table.Found) {
 		return
 	}
 	defer func() { _ = dir.Close() }() // writes close their files
-	var entries []countEntry
-	for left := mostDeleted; len(found) > 0; found = found[1:] {
-		f := &found[0]
+	if err := dir.write(d.entries(found, mostDeleted)); err != nil {
+		d.Unusable(err)
+		return
+	}
+	if err := dir.tidy(); err != nil {
+		d.Unusable(err)
+	}
+}
+
+// entries are of the first files that fit into some bytes.
+func (d *DeletedRows) entries(found []table.Found, left int) (entries []countEntry) {
+	for i := range found {
+		f := &found[i]
 		e := countEntry{countKey: d.keyOf(f.Shard, f.Name)}
 		at, size := int64(0), countEntryBytes
 		for lo, hi := range f.Rows.Runs() {
@@ -95,13 +105,7 @@ func (d *DeletedRows) Keep(found []table.Found) {
 		}
 		entries = append(entries, e)
 	}
-	if err := dir.write(entries); err != nil {
-		d.Unusable(err)
-		return
-	}
-	if err := dir.tidy(); err != nil {
-		d.Unusable(err)
-	}
+	return entries
 }
 
 func uvarintBytes(n int64) int { return (bits.Len64(uint64(n)|1) + 6) / 7 }

@@ -1,7 +1,6 @@
 package samples
 
 import (
-	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -71,27 +70,24 @@ func TestDeletedRowsWithoutADirectory(t *testing.T) {
 	}
 }
 
-// Rows that do not fit are left out, and the others are kept.
+// Rows that do not fit are left out, and so are the ones behind them.
 func TestDeletedRowsThatDoNotFit(t *testing.T) {
-	d := &DeletedRows{Dir: filepath.Join(t.TempDir(), "index"), Identity: func(uri string) string { return uri }, Unusable: func(err error) { t.Error(err) }}
+	d := &DeletedRows{Identity: func(uri string) string { return uri }}
 	var some, many table.Rows
 	some.Add(200, 300)
-	for row := int64(0); row < mostDeleted/2*3; row += 3 { // two bytes for each
+	for row := int64(0); row < 300; row += 3 { // two bytes for each
 		many.Add(row, row+1)
 	}
-	first, second, third := [16]byte{1}, [16]byte{2}, [16]byte{3}
-	d.Keep([]table.Found{{Name: first, Rows: some}, {Name: second, Rows: many}, {Name: third, Rows: some}})
-	if rows, ok := d.Kept(shard.Shard{}, first); !ok || rows.Len() != some.Len() {
-		t.Errorf("%d rows, %v, want %d", rows.Len(), ok, some.Len())
-	}
-	for _, name := range [][16]byte{second, third} {
-		if _, ok := d.Kept(shard.Shard{}, name); ok {
-			t.Errorf("rows %v are kept", name[0])
+	found := []table.Found{{Name: [16]byte{1}, Rows: some}, {Name: [16]byte{2}, Rows: many}, {Name: [16]byte{3}, Rows: some}}
+	for n, left := range []int{0, 67, 67 + 264, 67 + 264 + 67} {
+		if got := d.entries(found, left); len(got) != n {
+			t.Errorf("%d entries fit into %d bytes, want %d", len(got), left, n)
 		}
-	}
-	for n := int64(1); n < 1<<40; n = n*3 + 1 {
-		if got, want := uvarintBytes(n), len(binary.AppendUvarint(nil, uint64(n))); got != want {
-			t.Errorf("uvarintBytes(%d) = %d, want %d", n, got, want)
+		if n > 0 && len(d.entries(found, left-1)) != n-1 {
+			t.Errorf("%d entries fit into %d bytes", n, left-1)
+		}
+		if n > 0 && len(formatCounts(d.entries(found, left))) != countHeader+left {
+			t.Errorf("%d entries do not take %d bytes", n, left)
 		}
 	}
 }
