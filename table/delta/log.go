@@ -23,6 +23,7 @@ type log struct {
 	store    shard.Store
 	scan     table.Scan
 	parallel int
+	keeper   table.Keeper // may be nil
 
 	commits     map[int64]shard.Shard
 	checkpoints map[int64][]shard.Shard // the files of one complete checkpoint
@@ -42,7 +43,7 @@ func list(ctx context.Context, dir string, o table.Options) (*log, error) {
 		return nil, err
 	}
 	l := &log{
-		dir: dir, store: o.Store, scan: o.Scan, parallel: max(1, o.Parallel),
+		dir: dir, store: o.Store, scan: o.Scan, parallel: max(1, o.Parallel), keeper: o.Keeper,
 		commits: map[int64]shard.Shard{}, checkpoints: map[int64][]shard.Shard{},
 	}
 	parts := map[int64]map[int][]shard.Shard{} // by version, then by the number of files

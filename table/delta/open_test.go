@@ -255,6 +255,52 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+// memory keeps deleted rows.
+type memory map[string]table.Rows
+
+func (m memory) Kept(s shard.Shard, name [16]byte) (table.Rows, bool) {
+	rows, ok := m[fmt.Sprint(s.URI, name)]
+	return rows, ok
+}
+
+func (m memory) Keep(found []table.Found) {
+	for _, f := range found {
+		m[fmt.Sprint(f.Shard.URI, f.Name)] = f.Rows
+	}
+}
+
+// A second opening reads no vectors, and one of a later version the new ones.
+func TestVectorsAreKept(t *testing.T) {
+	store := &watched{Store: &mem.Store{}}
+	b, lines, _ := vectorFile(3, 1)
+	store.Store.(*mem.Store).Put("t/v.bin", b)
+	o := options(store, "")
+	kept := memory{}
+	o.Keeper = kept
+	for i, c := range []struct {
+		place, vectors int
+		rows           int64
+	}{{0, 1, 3}, {0, 0, 3}, {1, 1, 1}, {1, 0, 1}, {0, 0, 3}} {
+		commit := head(plainProtocol, idColumn, "[]", "{}") +
+			addLine("f", fmt.Sprintf(`,"deletionVector":{"storageType":"p","pathOrInlineDv":"mem://t/v.bin",%s}`, lines[c.place]))
+		put(store.Store.(*mem.Store), commit)
+		store.opened, store.listed = nil, nil
+		s, err := delta.Open(t.Context(), "mem://t", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f := &s.Files[0]; f.Deleted.Len() != c.rows || f.DeletedBy[table.ByVector] != c.rows {
+			t.Errorf("opening %d: %d rows, %v, want %d", i, f.Deleted.Len(), f.DeletedBy, c.rows)
+		}
+		if len(store.opened) != 1+c.vectors || len(store.listed) != 1+c.vectors {
+			t.Errorf("opening %d: listed %q, opened %q, want %d of vectors", i, store.listed, store.opened, c.vectors)
+		}
+	}
+	if len(kept) != 2 {
+		t.Errorf("%d vectors are kept, want 2", len(kept))
+	}
+}
+
 // z85 spells a number in base 85, as ten characters.
 func z85(n uint32) string {
 	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"

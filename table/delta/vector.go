@@ -3,6 +3,7 @@ package delta
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -99,9 +100,20 @@ const vectorName = "deletion_vector_"
 type wanted struct {
 	*vector
 	file *table.File
+	name [16]byte // of the file's deleted rows, see [table.Found]; zero for an inline one
 }
 
-// vectors reads the deletion vectors of files, each file of them once.
+// vectorVersion changes when deletion vectors delete other rows than they did.
+const vectorVersion = "delta vector/1"
+
+// named returns w with the name of its rows, which covers its place; files of vectors never change.
+func (w wanted) named(uri string) wanted {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%v\x00%d", vectorVersion, uri, w.span(), w.Cardinality))
+	copy(w.name[:], h[:])
+	return w
+}
+
+// vectors reads the deletion vectors of files whose rows are not kept, each file of them once.
 func (l *log) vectors(ctx context.Context, files []file, into []table.File) error {
 	all := map[string][]wanted{} // by the address of the vectors' file
 	for i := range files {
@@ -109,7 +121,7 @@ func (l *log) vectors(ctx context.Context, files []file, into []table.File) erro
 		if v == nil {
 			continue
 		}
-		w := wanted{v, &into[i]}
+		w := wanted{vector: v, file: &into[i]}
 		uri, err := "", v.check()
 		switch {
 		case err != nil:
@@ -121,13 +133,21 @@ func (l *log) vectors(ctx context.Context, files []file, into []table.File) erro
 		if err != nil {
 			return w.wrap(err)
 		}
-		if uri != "" {
+		if uri == "" {
+			continue
+		}
+		if w = w.named(uri); !w.file.DeleteKept(l.keeper, table.ByVector, w.name) {
 			all[uri] = append(all[uri], w)
 		}
 	}
 	if len(all) == 0 {
 		return nil
 	}
+	return l.readAll(ctx, all)
+}
+
+// readAll reads vectors, by the address of their file, and keeps their rows.
+func (l *log) readAll(ctx context.Context, all map[string][]wanted) error {
 	shards, err := l.vectorFiles(ctx, all)
 	if err != nil {
 		return err
@@ -137,7 +157,17 @@ func (l *log) vectors(ctx context.Context, files []file, into []table.File) erro
 	for uri, ws := range all {
 		group.Go(func() error { return l.readVectors(ctx, shards[uri], uri, ws) })
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil || l.keeper == nil {
+		return err
+	}
+	found := []table.Found{}
+	for _, ws := range all {
+		for _, w := range ws {
+			found = append(found, table.Found{Shard: w.file.Shard, Name: w.name, Rows: w.file.Deleted})
+		}
+	}
+	l.keeper.Keep(found)
+	return nil
 }
 
 func (w wanted) wrap(err error) error {
