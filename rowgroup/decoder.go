@@ -244,10 +244,11 @@ func (d *Decoder) decode(r *Raw, l Layout) (err error) {
 		l.Stacks.Begin(d.blocks)
 	}
 	inPlace := len(d.blocks) == 1 && l.Order == nil && !r.reachesOut()
+	listed := r.tier != nil && r.tier.made // lists may have the places of dropped columns
 	for i, n := range r.columns {
 		d.at, d.path = -1, n.Field.Name
 		decode := d.decodeColumn
-		if slices.Contains(d.drop, i) {
+		if !listed && slices.Contains(d.drop, i) {
 			decode = d.decodeAside
 		}
 		if err := decode(i, n, inPlace); err != nil {
