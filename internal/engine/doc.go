@@ -61,7 +61,7 @@
 //	   1  trainer  HELLO     Hello, the first frame
 //	   2  trainer  OPEN      Open: what data to read; once per connection
 //	   3  trainer  JOIN      Join: start an iteration or take part in it; after OPENED, and again after END
-//	   4  trainer  RELEASE   empty: slots were released that the engine waits for; see Ring
+//	   4  trainer  RELEASE   empty: slots were released that the engine waits for, or the trainer waits; see Ring
 //	   5  trainer  LEAVE     {}: end this consumer's part of the iteration; answered by one END with left, after all that was sent before
 //	   6  trainer  EPOCH     SetEpoch; answered by SESSION
 //	   7  trainer  ASK       Ask: the state of the session, its figures, or why its loop waits; answered by SESSION
@@ -180,10 +180,11 @@
 // of the old ring stay valid until they are released, and are not written again. If the stream's
 // memory has no room for a larger ring, the batch gets a ring of one slot, of its size, which ends
 // with its release; the previous ring stays in use. The trainer may keep slots as long as it likes.
-// When it keeps all, the engine waits and uses no processor. Not all slots are used at first: more
-// are when a trainer waits and the engine had to stop because it had no slot. A slot is complete before it is
-// announced: the frame orders the memory. Replicas get one ring, and a slot of it is free when each
-// has released it or has ended; its first generation may be above 0.
+// When it keeps all, the engine waits and uses no processor. If OPEN asks for a number of slots, all
+// are used. Else only some are at first, and more when a trainer waits, by its word waiting, and the
+// engine had to stop because it had no slot: a trainer that keeps batches has to store waiting. A
+// slot is complete before it is announced: the frame orders the memory. Replicas get one ring, and a
+// slot of it is free when each has released it or has ended; its first generation may be above 0.
 //
 // A trainer releases slots by its words, at the offset that RING names:
 //
@@ -192,13 +193,13 @@
 //	128  u64  for each slot: the seq of the batch in it that was released; the trainer writes it
 //
 // Each is written by one store of 8 bytes. The trainer stores the seq, after its last use of the
-// slot, or into waiting, and then loads wanted. If that is not 0 it sends a RELEASE. One suffices for several slots,
-// and may come later while other batches are ready. The engine reads the words when it needs a
-// slot. It sets wanted only while it waits for one, and only for the slots it waits for: of
-// replicas, the slowest. In a generation that is not the newest wanted stays set. No fence is
-// needed between the store and the load: the engine reads again a moment after it has set wanted. A
-// word above the seq that the slot was announced with breaks the protocol; one below it does not
-// count.
+// slot, or into waiting, and then loads wanted. If that is not 0 it sends a RELEASE. One suffices
+// for several slots, and may come later while other batches are ready. The engine reads the words
+// when it needs a slot. It sets wanted only while it waits for one, and only for the slots it waits
+// for: of replicas, the slowest. In a generation that is not the newest wanted stays set. No fence
+// is needed between the store and the load: the engine reads again a moment after it has set
+// wanted. A word above the seq that the slot was announced with breaks the protocol; one below it
+// does not count.
 //
 // A trainer may pass slots to its own processes, and releases them itself. Results of those
 // processes are in the trainer's memory: JOIN reserves memory for outputs batches of them, and ASK

@@ -343,10 +343,13 @@ const (
 	readySlots    = 2
 )
 
-// firstSlots returns how many slots of a ring are used at first: for the trainer, for batches that
-// are ready, and for batches in the making. All goroutines decode the images of one batch, and
-// of the next when few of its rows are left.
+// firstSlots returns how many slots of a ring are used at first, or 0 for all that were asked for:
+// for the trainer, for batches that are ready, and for batches in the making. All goroutines decode
+// the images of one batch, and of the next when few of its rows are left.
 func firstSlots(d *Data, workers int) int {
+	if d.Slots > 0 {
+		return 0
+	}
 	making := workers
 	if len(d.Loader.Images) > 0 {
 		lenses, rows := max(workers, d.Loader.ImageParallel), max(1, d.Loader.BatchSize)

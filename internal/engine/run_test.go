@@ -382,3 +382,20 @@ func TestSlots(t *testing.T) {
 		t.Error("slots that the trainer asks for")
 	}
 }
+
+// A trainer that asks for a number of slots may keep batches in all of them, and say nothing.
+func TestKeepsAllSlots(t *testing.T) {
+	const slots = 12
+	c := dial(t, serveWares(t, wares(t, 3, 70, noImages), func(_ *Options, d *Data) { d.Slots = slots }))
+	if _, err := c.open(opening); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.join(wire.Join{Iteration: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	for range slots {
+		if _, end, err := c.batch(); err != nil || end != nil {
+			t.Fatalf("end %v, error %v", end, err)
+		}
+	}
+}
