@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
@@ -48,7 +49,9 @@ func TestFollow(t *testing.T) {
 			t.Errorf("load %+v", l)
 		}
 	}
-	if again, err := f.Next(); err != nil || again.Loads == nil || len(again.Loads) != 0 {
+	if again, err := f.Next(); err != nil || again.Loads == nil || slices.ContainsFunc(again.Loads, func(l loads.Load) bool {
+		return slices.ContainsFunc(got.Loads, func(told loads.Load) bool { return l.Unit == told.Unit && l.Begin == told.Begin })
+	}) { // others may be of the next epoch, which is read ahead
 		t.Errorf("again %+v, error %v", again, err)
 	}
 	if got, err := other.Next(); err != nil || len(got.Loads) != 0 {
