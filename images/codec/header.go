@@ -85,13 +85,13 @@ func webpHeader(data []byte) (Header, error) {
 	h := Header{Format: WebP, Orientation: 1, Bits: 8, Components: 3, Scans: 1}
 	var canvas image.Point
 	for body := data[12:]; len(body) >= 8; {
-		kind, n := string(body[:4]), uint64(binary.LittleEndian.Uint32(body[4:]))
-		if n > uint64(len(body)-8) {
-			return Header{}, errorf(WebP, "it is truncated: the chunk %q has %d of %d bytes", kind, len(body)-8, n)
+		kind, chunk, rest, ok := cutChunk(body)
+		if !ok {
+			return Header{}, errorf(WebP, "it is truncated: the chunk %q has %d of %d bytes", kind, len(body)-8, binary.LittleEndian.Uint32(body[4:]))
 		}
-		chunk := body[8 : 8+n]
+		body = rest
 		switch {
-		case kind == "VP8X" && n >= 10 && canvas == image.Point{}:
+		case kind == "VP8X" && len(chunk) >= 10 && canvas == image.Point{}:
 			canvas = image.Pt(int(binary.LittleEndian.Uint32(chunk[4:])&0xffffff)+1, int(binary.LittleEndian.Uint32(chunk[6:])>>8)+1)
 		case kind == "ANMF" && h.Width == 0:
 			if err := h.firstFrame(chunk, canvas); err != nil {
@@ -104,7 +104,6 @@ func webpHeader(data []byte) (Header, error) {
 		case kind == "EXIF":
 			h.Orientation = orientation(bytes.TrimPrefix(chunk, []byte("Exif\x00\x00")))
 		}
-		body = body[min(8+n+n&1, uint64(len(body))):]
 	}
 	switch size := image.Pt(h.Width, h.Height); {
 	case h.Width == 0:

@@ -31,27 +31,38 @@ func framePicture(chunk []byte) (kind string, picture []byte) {
 		return "", nil
 	}
 	for body := chunk[16:]; len(body) >= 8; {
-		n := uint64(binary.LittleEndian.Uint32(body[4:]))
-		if n > uint64(len(body)-8) {
+		kind, within, rest, ok := cutChunk(body)
+		if !ok {
 			return "", nil
 		}
-		if kind := string(body[:4]); kind == "VP8 " || kind == "VP8L" {
-			return kind, body[:8+n]
+		if kind == "VP8 " || kind == "VP8L" {
+			return kind, body[:8+len(within)]
 		}
-		body = body[min(8+n+n&1, uint64(len(body))):]
+		body = rest
 	}
 	return "", nil
+}
+
+// cutChunk cuts off the first chunk of a body of at least 8 bytes. It is not ok if the chunk is cut
+// short.
+func cutChunk(body []byte) (kind string, chunk, rest []byte, ok bool) {
+	kind = string(body[:4])
+	n := uint64(binary.LittleEndian.Uint32(body[4:]))
+	if n > uint64(len(body)-8) {
+		return kind, nil, nil, false
+	}
+	return kind, body[8 : 8+n], body[min(8+n+n&1, uint64(len(body))):], true
 }
 
 // stillWebP returns the first frame of an animation as a file of its own.
 func stillWebP(data []byte) []byte {
 	for body := data[12:]; len(body) >= 8; {
-		n := uint64(binary.LittleEndian.Uint32(body[4:]))
-		if n > uint64(len(body)-8) {
+		kind, chunk, rest, ok := cutChunk(body)
+		if !ok {
 			return nil
 		}
-		if string(body[:4]) == "ANMF" {
-			_, picture := framePicture(body[8 : 8+n])
+		if kind == "ANMF" {
+			_, picture := framePicture(chunk)
 			still := append([]byte("RIFF\x00\x00\x00\x00WEBP"), picture...)
 			if len(still)%2 == 1 {
 				still = append(still, 0)
@@ -59,7 +70,7 @@ func stillWebP(data []byte) []byte {
 			binary.LittleEndian.PutUint32(still[4:], uint32(len(still)-8))
 			return still
 		}
-		body = body[min(8+n+n&1, uint64(len(body))):]
+		body = rest
 	}
 	return nil
 }

@@ -52,7 +52,8 @@ class Boxes:
         spec = _shared(self, found)
         spec["format"] = found.of(one_of, "format", self.format, "xyxy", "xywh", "cxcywh")
         spec["min_size"] = found.of(_min_size, self.min_size)
-        return _whole("Boxes", spec, found)
+        found.report("Boxes: ")
+        return spec
 
 
 @documented
@@ -91,7 +92,8 @@ class Keypoints:
         found = Problems()
         spec = _shared(self, found)
         spec["format"] = found.of(one_of, "format", self.format, "xy", "xyv")
-        return _whole("Keypoints", spec, found)
+        found.report("Keypoints: ")
+        return spec
 
 
 def boxes(given: Any) -> dict[str, dict[str, Any]]:
@@ -115,14 +117,6 @@ def _shared(given: Boxes | Keypoints, found: Problems) -> dict[str, Any]:
     }
     if spec["drop_with"] and not given.drop:
         found.found.append("drop_with contradicts drop=False, which drops nothing")
-    return spec
-
-
-def _whole(name: str, spec: dict[str, Any], found: Problems) -> dict[str, Any]:
-    if len(found.found) == 1:
-        raise OptionError(f"{name}: {found.found[0]}")
-    if found.found:
-        raise OptionError(f"{name}: {len(found.found)} arguments are wrong:\n  - " + "\n  - ".join(found.found))
     return spec
 
 

@@ -211,10 +211,7 @@ class Image:
             "max_scans": found.of(number, "max_scans", self.max_scans, most=_MOST_LIMIT),
         }
         self._go_together(spec, found)
-        if len(found.found) == 1:
-            raise OptionError(f"Image: {found.found[0]}")
-        if found.found:
-            raise OptionError(f"Image: {len(found.found)} arguments are wrong:\n  - " + "\n  - ".join(found.found))
+        found.report("Image: ")
         return spec
 
     def _go_together(self, spec: dict[str, Any], found: Problems) -> None:

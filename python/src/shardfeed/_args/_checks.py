@@ -45,12 +45,12 @@ class Problems:
             self.found.append(str(e))
             return None
 
-    def report(self) -> None:
-        """Raises one error when something was found."""
+    def report(self, of: str = "") -> None:
+        """Raises one error when something was found. of comes first in its text."""
         if len(self.found) == 1:
-            raise OptionError(self.found[0])
+            raise OptionError(of + self.found[0])
         if self.found:
-            raise OptionError(f"{len(self.found)} arguments are wrong:\n  - " + "\n  - ".join(self.found))
+            raise OptionError(f"{of}{len(self.found)} arguments are wrong:\n  - " + "\n  - ".join(self.found))
 
 
 def got(value: Any) -> str:
