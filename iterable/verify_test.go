@@ -48,27 +48,32 @@ func TestVerify(t *testing.T) {
 			if v.Shards != 7 || v.RowGroups != 40-1 || v.Rows != rows || v.LostRows != 105 || last != rows || v.Read == 0 {
 				t.Errorf("found %d shards, %d row groups, %d rows of which %d are lost; told of %d", v.Shards, v.RowGroups, v.Rows, v.LostRows, last)
 			}
-			var file bytes.Buffer
-			if err := v.WriteGood(&file); err != nil {
-				t.Fatal(err)
-			}
-			list, err := rule.ParseRowList(file.Bytes())
-			if err != nil {
-				t.Fatal(err)
-			}
-			kept, err := list.Match(v.data, rule.RefuseNew, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n := int64(0)
-			for g, group := range v.data.Groups {
-				n += kept.Count(g, 0, group.Rows)
-			}
-			if n != rows-105 {
+			if n := keptRows(t, v); n != rows-105 {
 				t.Errorf("the file keeps %d rows, want %d", n, rows-105)
 			}
 		})
 	}
+}
+
+// keptRows counts the rows that the file of the good rows keeps.
+func keptRows(t *testing.T, v *Verification) (n int64) {
+	t.Helper()
+	var file bytes.Buffer
+	if err := v.WriteGood(&file); err != nil {
+		t.Fatal(err)
+	}
+	list, err := rule.ParseRowList(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := list.Match(v.data, rule.RefuseNew, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for g, group := range v.data.Groups {
+		n += kept.Count(g, 0, group.Rows)
+	}
+	return n
 }
 
 // Other errors end it: it says nothing about data that it could not read.
@@ -159,23 +164,7 @@ func TestVerifyChecks(t *testing.T) {
 		if x := v.Lost[0]; x.Hi-x.Lo != 1 || x.Column != "a" || !strings.HasSuffix(x.Err.Error(), `part-000.parquet: row group 0, column "a": row 0: odd`) {
 			t.Errorf("the first place is %+v", x)
 		}
-		var file bytes.Buffer
-		if err := v.WriteGood(&file); err != nil {
-			t.Fatal(err)
-		}
-		list, err := rule.ParseRowList(file.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept, err := list.Match(v.data, rule.RefuseNew, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		good := int64(0)
-		for g, group := range v.data.Groups {
-			good += kept.Count(g, 0, group.Rows)
-		}
-		if good != rows-v.LostRows {
+		if good := keptRows(t, v); good != rows-v.LostRows {
 			t.Errorf("the file keeps %d rows, want %d", good, rows-v.LostRows)
 		}
 	}
