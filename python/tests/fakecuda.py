@@ -42,9 +42,22 @@ def library() -> Path:
         raise Missing("there is no cc")
     built = Path(_directory().name) / "libfakecudart.so"
     source = HERE / "fakecudart"
-    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-Wl,-soname,libcuda.so.1"]
+    kernels = HERE.parent / "src" / "shardfeed" / "torch" / "_jpeg" / "kernel.cu"
+    flags = [
+        "-O2",
+        "-ffp-contract=off",
+        f'-DKERNEL_TEXT="{kernels}"',
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-shared",
+        "-fPIC",
+        "-pthread",
+        "-Wl,-soname,libcuda.so.1",
+    ]
     subprocess.run(
-        ["cc", *flags, f"-I{source / 'include'}", f"-I{headers[0]}", *sorted(map(str, source.glob("*.c"))), "-o", str(built)], check=True
+        ["cc", *flags, f"-I{source / 'include'}", f"-I{headers[0]}", *sorted(map(str, source.glob("*.c"))), "-o", str(built), "-lm"],
+        check=True,
     )
     return built
 
