@@ -182,12 +182,18 @@ func set[V any](m *map[string]V, key string, value V) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// read returns the columns to read, with the columns of matrices if Columns chooses some.
+// read returns the columns to read: if Columns chooses some, with the columns of matrices and the
+// files of results.
 func (s Spec) read() []string {
 	if s.Columns == nil {
 		return nil
 	}
 	all := slices.Clone(s.Columns)
+	for _, name := range sortedKeys(s.Images) {
+		if of := s.Images[name].Of; of != "" && !chooses(all, of) {
+			all = append(all, of)
+		}
+	}
 	for _, name := range sortedKeys(s.Stack) {
 		for _, c := range s.Stack[name].Columns {
 			made := s.RowIDs && (c == "_row" || c == "source") // columns that no shard has
@@ -199,8 +205,15 @@ func (s Spec) read() []string {
 	return all
 }
 
-// blameStack says of columns that do not exist which matrix has them, where Columns does not.
-func (s Spec) blameStack(err error) error {
+// chooses reports whether columns, or patterns of them, have a column or a member of a struct.
+func chooses(columns []string, path string) bool {
+	return slices.ContainsFunc(columns, func(c string) bool {
+		return c == path || strings.HasPrefix(path, c+".") || column.MatchesName(c, path)
+	})
+}
+
+// blame says of columns that do not exist which option names them, where Columns does not.
+func (s Spec) blame(err error) error {
 	var e *rowgroup.Error
 	if !errors.As(err, &e) || e.Hint != "" {
 		return err
@@ -210,6 +223,11 @@ func (s Spec) blameStack(err error) error {
 		for _, name := range sortedKeys(s.Stack) {
 			if slices.Contains(s.Stack[name].Columns, column) && !slices.Contains(s.Columns, column) {
 				hints = append(hints, fmt.Sprintf("the stack %q has %q among its columns", name, column))
+			}
+		}
+		for _, name := range sortedKeys(s.Images) {
+			if s.Images[name].Of == column && !slices.Contains(s.Columns, column) {
+				hints = append(hints, fmt.Sprintf("the image %q is of column %q", name, column))
 			}
 		}
 	}
@@ -298,8 +316,10 @@ func (s Spec) valueType(name string) *column.Field {
 	case s.Pack != nil && s.Pack.Length == name:
 		return fixed(column.TypeInt64, 8)
 	}
-	if _, ok := s.Images[name]; ok {
-		return bytes
+	for key, o := range s.Images {
+		if o.Source(key) == name {
+			return bytes
+		}
 	}
 	if _, ok := loader.Named(s.Hash, name); ok {
 		return text

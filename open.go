@@ -104,7 +104,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	}
 	ds, err := iterable.Open(ctx, from.Stores, s.Addresses, o)
 	if err != nil {
-		return nil, errors.Join(s.blameStack(err), from.drivers.Close())
+		return nil, errors.Join(s.blame(err), from.drivers.Close())
 	}
 	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, tokenizers: o.Tokenize, source: from, host: h, follows: s.Snapshot}, nil
 }

@@ -9,6 +9,7 @@ import (
 // inJSON is Options in JSON, under the names that Python has for them. What is left out is the
 // default.
 type inJSON struct {
+	Of            string        `json:"of,omitempty"`
 	Like          string        `json:"like,omitempty"`
 	Channels      int           `json:"channels,omitempty"`
 	Size          []int         `json:"size,omitempty"` // height and width
@@ -48,7 +49,7 @@ type jitterInJSON struct {
 // "crop": "random_resized", "color_jitter": {"brightness": [0.6, 1.4]}}.
 func (o Options) MarshalJSON() ([]byte, error) {
 	j := inJSON{
-		Like: o.Like, Channels: o.Channels, Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Flip: o.Flip, ColorJitter: jitterInJSON(o.ColorJitter),
+		Of: o.Of, Like: o.Like, Channels: o.Channels, Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Flip: o.Flip, ColorJitter: jitterInJSON(o.ColorJitter),
 		Fill: o.Fill, Geometry: o.Geometry, Interpolation: o.Interpolation, Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, ReducingGap: o.ReducingGap,
 		MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans, Array: o.Array, Declared: o.Declared, Exact: o.Exact,
 	}
@@ -76,7 +77,7 @@ func (o *Options) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*o = Options{
-		Like: j.Like, Channels: j.Channels, Crop: j.Crop, Resize: j.Resize, Scale: j.Scale, Ratio: j.Ratio, Flip: j.Flip, ColorJitter: Jitter(j.ColorJitter),
+		Of: j.Of, Like: j.Like, Channels: j.Channels, Crop: j.Crop, Resize: j.Resize, Scale: j.Scale, Ratio: j.Ratio, Flip: j.Flip, ColorJitter: Jitter(j.ColorJitter),
 		Fill: j.Fill, Geometry: j.Geometry, Interpolation: j.Interpolation, Mean: j.Mean, Std: j.Std, Layout: j.Layout, DType: j.DType, ReducingGap: j.ReducingGap,
 		MaxBytes: j.MaxBytes, MaxPixels: j.MaxPixels, MaxScans: j.MaxScans, Array: j.Array, Declared: j.Declared, Exact: j.Exact, IgnoreOrientation: j.EXIF != nil && !*j.EXIF,
 	}

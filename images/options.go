@@ -72,6 +72,10 @@ type Color struct {
 
 // Options describes the transforms of an image.
 type Options struct {
+	// Of names the column with the files, for several results of one column: each has a name of its
+	// own, under which its options are given. "" means that name.
+	Of string
+
 	// Like names the column whose draw this one shares: its size, crop and flip, for pictures of
 	// the same size. The options of the geometry are zero then. See [Options.Follow].
 	Like string

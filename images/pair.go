@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"fmt"
 	"image"
 	"slices"
@@ -19,6 +20,9 @@ func (o Options) Follow(lead Options) Options {
 	o.IgnoreOrientation, o.Exact = lead.IgnoreOrientation, lead.Exact
 	return o
 }
+
+// Source returns the column with the files, for options that are given under a name.
+func (o Options) Source(name string) string { return cmp.Or(o.Of, name) }
 
 // CanLead returns an error for options whose draw no other column can share.
 func (o Options) CanLead() error {

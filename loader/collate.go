@@ -223,7 +223,7 @@ func (c *collator) gather(b *Batch, d *iterable.Draw, at *activity) error {
 
 func (c *collator) gatherColumn(i int, b *Batch, d *iterable.Draw, at *activity) (*column.Array, error) {
 	at.set(stageGather, i)
-	if c.shape.columns[i].images != nil {
+	if s := &c.shape.columns[i]; s.images != nil || s.prunes {
 		return c.imageArray(i, b, d)
 	}
 	alloc := column.Alloc(b.Alloc)

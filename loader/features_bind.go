@@ -109,7 +109,9 @@ func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 			continue
 		}
 		if all := b.images[i]; all != nil {
-			s.add(shapeOf(i, rowgroup.Tensors(rowgroup.Timestamps(f)), all))
+			if f, c := shapeOf(i, rowgroup.Tensors(rowgroup.Timestamps(f)), all); f != nil {
+				s.add(f, c)
+			}
 			continue
 		}
 		out := shapeColumn{source: i}
@@ -127,6 +129,7 @@ func (b *binder) shape(matrices []*rowgroup.Matrix) *Shape {
 		}
 		s.add(rowgroup.Tensors(rowgroup.Timestamps(f)), out)
 	}
+	b.addResults(s)
 	for _, m := range matrices {
 		if slices.ContainsFunc(s.schema.Fields, func(f *column.Field) bool { return f.Name == m.Field.Name }) {
 			b.problems.Add(fmt.Sprintf("Stack[%q]", m.Field.Name), "must have another name: the batch has a column %q already", m.Field.Name)

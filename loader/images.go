@@ -18,6 +18,7 @@ import (
 // tensors.
 type imageColumn struct {
 	name    string        // in Options.Images
+	added   bool          // it is a column of the batch beside the one with the files
 	column  int           // of the data
 	path    []int         // members of structs that lead to it from there
 	list    *column.Field // of lists of tensors; nil: a row has one
@@ -45,6 +46,9 @@ func validateImages(p *option.List, all map[string]images.Options) {
 		field := fmt.Sprintf("Images[%q]", name)
 		if name == "" {
 			p.Add(field, "must name a column, got an empty name")
+		}
+		if name == allColumns && all[name].Of != "" {
+			p.Add(field, "is for all columns that a schema declares, and {Of} names one; give its result a name")
 		}
 		invalid(p, field, all[name].Validate())
 	}
@@ -101,17 +105,24 @@ func (b *binder) bindImages(all map[string]images.Options) {
 			b.problems.Add(field, "does not apply: %v", err)
 			continue
 		}
-		m, err := b.image(name, o)
+		m, err := b.image(o.Source(name), o)
 		switch {
 		case err != nil:
+			if o.Of != "" {
+				err = fmt.Errorf("it is of %q: %w", o.Of, err)
+			}
 			b.problems.Add(field, "does not apply: %v", err)
 			continue
 		case b.packs():
 			b.problems.Add(field, "contradicts {Pack}, whose rows are blocks of tokens; leave one of the two out")
 			continue
 		}
-		for _, other := range b.others(m.column, name) {
+		for _, other := range b.others(m.column, o.Source(name)) {
 			b.problems.Add(field, "contradicts {"+other+"}, which has the column too; leave one of the two out")
+		}
+		if m.rename(name); m.added && m.list != nil {
+			b.problems.Add(field, "does not apply: {Of} names columns with one image a row, and %q is a column of lists", o.Of)
+			continue
 		}
 		if m.like = all[name].Like; m.like != "" {
 			m.number = imageNumber(m.like)
@@ -126,7 +137,7 @@ func (b *binder) bindImages(all map[string]images.Options) {
 	b.checkLeads()
 }
 
-// image finds the column of a name.
+// image finds the column with the files by its name.
 func (b *binder) image(name string, o images.Options) (m *imageColumn, err error) {
 	f, err := b.imageFile(name)
 	file := f
@@ -145,6 +156,13 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 	}
 	m = &imageColumn{name: name, options: o, lead: -1, bytes: o.Bytes(), number: imageNumber(name), field: imageField(file.Name, o)}
 	return m, b.placeImage(m, file)
+}
+
+// rename gives a result the name of its options.
+func (m *imageColumn) rename(name string) {
+	if m.added = name != m.name; m.added {
+		m.name, m.number, m.field = name, imageNumber(name), imageField(name, m.options)
+	}
 }
 
 // imageFile finds a column, or a member of structs or of lists of structs, by its dotted name.
@@ -258,29 +276,6 @@ func (b *binder) others(at int, name string) (fields []string) {
 	note("Stack", b.stacked[at] != "")
 	note("Fill", slices.ContainsFunc(b.fills, func(f Fill) bool { return f.Column == name }))
 	return fields
-}
-
-// shapeOf is a column of the data with tensors in place of the files.
-func shapeOf(i int, f *column.Field, all []*imageColumn) (*column.Field, shapeColumn) {
-	c := shapeColumn{source: i, images: all, stub: f}
-	for _, m := range all {
-		if m.list != nil {
-			return m.list, c
-		}
-		f, c.stub = replaced(f, m.path, m.field), replaced(c.stub, m.path, &column.Field{Name: m.field.Name, Kind: column.Null})
-	}
-	return f, c
-}
-
-// replaced is a field with another one at a path of members.
-func replaced(f *column.Field, path []int, by *column.Field) *column.Field {
-	if len(path) == 0 {
-		return by
-	}
-	to := *f
-	to.Children = slices.Clone(f.Children)
-	to.Children[path[0]] = replaced(f.Children[path[0]], path[1:], by)
-	return &to
 }
 
 // goDecoder is the decoder of Options.ImageDecoder when it is nil.

@@ -271,25 +271,23 @@ func (c *collator) loss(j *imageJob, f imageFailure) iterable.Loss {
 // imageArray is a column of the batch that has images. Other members of its structs are gathered.
 func (c *collator) imageArray(i int, b *Batch, d *iterable.Draw) (*column.Array, error) {
 	s, f := &c.shape.columns[i], c.schema.Fields[i]
-	if s.images[0].list != nil {
-		return c.listArray(s.images[0], b)
-	}
-	if len(s.images[0].path) == 0 {
-		return tensor(f, b.Rows, c.tensorsOf(s.images[0], b.Rows)), nil
+	if len(s.images) > 0 {
+		switch m := s.images[0]; {
+		case m.list != nil:
+			return c.listArray(m, b)
+		case m.added || len(m.path) == 0:
+			return tensor(f, b.Rows, c.tensorsOf(m, b.Rows)), nil
+		}
 	}
 	a, err := c.gatherer.Gather(s.source, s.stub, d.Blocks, d.Picks, b.Alloc)
 	if err != nil {
 		return nil, err
 	}
-	a.Field = f
 	for _, m := range s.images {
-		at, last := a, len(m.path)-1
-		for _, member := range m.path[:last] {
-			at.Children[member].Field = at.Field.Children[member]
-			at = at.Children[member]
-		}
-		at.Children[m.path[last]] = tensor(m.field, b.Rows, c.tensorsOf(m, b.Rows))
+		last := len(m.path) - 1
+		arrayAt(a, m.path[:last]).Children[m.path[last]] = tensor(m.field, b.Rows, c.tensorsOf(m, b.Rows))
 	}
+	fit(a, f)
 	return a, nil
 }
 

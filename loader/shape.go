@@ -23,6 +23,7 @@ type shapeColumn struct {
 	cast   *rowgroup.Caster // nil: values stay as they are
 	matrix *rowgroup.Matrix // nil: it is a single column
 	images []*imageColumn   // tensors that replace it, or members of it
+	prunes bool             // members are left out, because only other columns are made of them
 	stub   *column.Field    // what is gathered for a column with images or boxes: without the images
 }
 

@@ -19,6 +19,7 @@ from shardfeed.errors import OptionError
 ROOT = Path(__file__).resolve().parents[2]
 TOLD = {
     "size": [224, 224],
+    "of": "",
     "like": "",
     "channels": 3,
     "crop": "",
@@ -74,6 +75,7 @@ def test_members_are_those_of_the_engine() -> None:
             {"dtype": np.dtype("float32"), "mean": [0.5] * 3, "std": np.full(3, 0.25)},
             {"dtype": "float32", "mean": [0.5] * 3, "std": [0.25] * 3},
         ),
+        ({"of": "img"}, {"of": "img"}),
         (
             {"like": "img", "channels": 1, "interpolation": "nearest", "dtype": "uint16"},
             {"size": [], "like": "img", "channels": 1, "interpolation": "nearest", "dtype": "uint16"},
@@ -154,6 +156,7 @@ def test_presets() -> None:
         ({"mean": (0, 0, 0), "std": (1, 1, 1)}, "mean and std need dtype='float32', 'float16' or 'bfloat16', got 'uint8'"),
         ({"like": "img", "size": 96, "flip": 0.5}, "like='img' shares size, crop, .*; leave size and flip out"),
         ({"like": 3}, "like must be"),
+        ({"of": ""}, "of must be the name of a column of images, got ''"),
         ({"background": 7, "channels": 1}, "background needs channels=3"),
         ({"null": [1, 2]}, "null must be a whole number from 0 to 255, or one for each of red, green and blue, got"),
         ({"fill": 114}, "fill must go with crop='letterbox' or 'scale_jitter', got crop=None"),

@@ -42,6 +42,7 @@ class ImageOptions(TypedDict, total=False):
     """The arguments of Image."""
 
     size: int | tuple[int, int] | None
+    of: str | None
     like: str | None
     channels: Literal[1, 3]
     crop: Literal["center", "random_resized", "letterbox", "scale_jitter"] | None
@@ -78,6 +79,9 @@ class Image:
 
     Args:
         size (int or (height, width), default 224): of the result. One number is both.
+        of (str, default None): the column with the files, for several results of one column: each
+            has its own name in ``images``. The column with the files leaves the batch. None is the
+            column of that name.
         like (str, default None): the column whose draw this one shares: its size, crop, flip and
             orientation, as a mask or a depth map has them of its picture. The two pictures of a row
             have one size. size, crop, resize, scale, ratio, flip and exif stay out then.
@@ -128,6 +132,7 @@ class Image:
     """
 
     size: int | tuple[int, int] | None = field(default=None, kw_only=False)
+    of: str | None = None
     like: str | None = None
     channels: Literal[1, 3] = 3
     crop: Literal["center", "random_resized", "letterbox", "scale_jitter"] | None = None
@@ -187,7 +192,8 @@ class Image:
         most = 65535 if str(self.dtype) == "uint16" else 255
         spec = {
             "size": found.of(_size, 224 if self.size is None else self.size),
-            "like": "" if self.like is None else found.of(_column, self.like),
+            "of": "" if self.of is None else found.of(_column, "of", self.of),
+            "like": "" if self.like is None else found.of(_column, "like", self.like),
             "channels": found.of(_count, self.channels),
             "crop": "" if self.crop is None else found.of(one_of, "crop", self.crop, *_CROPS),
             "fill": found.of(_color, "fill", self.fill, most),
@@ -314,10 +320,10 @@ def _color(name: str, color: Any, most: int) -> list[int]:
     return [int(v) for v in values]
 
 
-def _column(like: Any) -> str:
-    if not isinstance(like, str) or not like:
-        raise OptionError(f"like must be the name of a column of images, {got(like)}")
-    return encoded("like", like)
+def _column(name: str, column: Any) -> str:
+    if not isinstance(column, str) or not column:
+        raise OptionError(f"{name} must be the name of a column of images, {got(column)}")
+    return encoded(name, column)
 
 
 def _count(channels: Any) -> int:

@@ -30,6 +30,7 @@ type Page struct {
 // A imageColumn is a column of images, and who makes tiles of them.
 type imageColumn struct {
 	name      string
+	file      string         // the column with its files
 	draws     string         // the column whose draw it has: its own, or one that it is like
 	options   images.Options // as tiles have them
 	augmenter *images.Augmenter
@@ -56,7 +57,7 @@ func New(all map[string]images.Options, epochs int, decoder func() (codec.Decode
 		if err != nil {
 			return nil, errors.Join(err, d.Close(), p.Close())
 		}
-		p.columns = append(p.columns, imageColumn{name, draws, o, a})
+		p.columns = append(p.columns, imageColumn{name, all[name].Source(name), draws, o, a})
 	}
 	return p, nil
 }
@@ -90,7 +91,7 @@ func (p *Page) Add(columns []*column.Array, n int) error {
 		from := int32(binary.LittleEndian.Uint32(source.Data[4*i:]))
 		p.rows = append(p.rows, number)
 		for _, c := range p.columns {
-			file, present := fileOf(columns, c.name, i)
+			file, present := fileOf(columns, c.file, i)
 			for epoch := range p.epochs {
 				var tile *image.RGBA
 				err := errors.New("it is null")
