@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
+import uuid
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import metastore
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -45,13 +49,16 @@ class Growing:
 
     def grow(self, version: int) -> None:
         for step in sorted(self.steps.iterdir())[self.version + 1 : version + 1]:
-            for file in step.iterdir():
-                shutil.copy(file, self.log)
+            metastore.step(step, self.log)
         self.version = version
 
     def snapshot(self, version: int) -> str:
         """The name of the snapshot of a version."""
         return str(version)
+
+    def version_of(self, snapshot: str) -> int:
+        names = [self.snapshot(version) for version in range(len(list(self.steps.iterdir())))]
+        return names.index(snapshot)
 
     def written(self, version: int) -> list[int]:
         """The ids that the table's writer reads."""
@@ -94,7 +101,80 @@ class GrowingIceberg(Growing):
         return f"iceberg+{self.directory}"
 
 
-TABLES = pytest.mark.parametrize("kind", [Growing, GrowingIceberg])
+class InMetastore(Growing):
+    """A table that a Hive metastore has."""
+
+    def __init__(self, directory: Path, version: int):
+        self.name, self.address = f"t{uuid.uuid4().hex}", metastore.address()
+        super().__init__(directory, version)
+
+    def create(self, *keys: metastore.Struct, **parameters: str) -> None:
+        with contextlib.closing(metastore.Metastore(self.address)) as client:
+            client.create(self.name, self.directory, list(keys), **parameters)
+
+    def calls(self, step: Path, method: str, *arguments: str, **named: str) -> None:
+        """Adds a call of the metastore to a step."""
+        step.mkdir(parents=True, exist_ok=True)
+        (step / metastore.CALL_OF_STEP).write_text(json.dumps([self.address, method, [self.name, *arguments], named]))
+
+    @property
+    def uri(self) -> str:
+        return f"hive://{self.address}/default.{self.name}"
+
+
+class HiveDelta(InMetastore):
+    """The Delta table, of which the metastore has the location."""
+
+    def make(self) -> None:
+        super().make()
+        self.create(**{"spark.sql.sources.provider": "delta"})
+
+
+class HiveIceberg(InMetastore, GrowingIceberg):
+    """The Iceberg table, of which the metastore has the newest metadata."""
+
+    def make(self) -> None:
+        GrowingIceberg.make(self)
+        self.create(table_type="ICEBERG")
+        for step in self.steps.iterdir():
+            [file] = step.iterdir()
+            self.calls(step, "change", metadata_location=f"file:{self.log}/{file.name}")
+
+
+class HivePlain(InMetastore):
+    """A table of parquet that gets a partition in each step."""
+
+    def make(self) -> None:
+        self.directory.mkdir()
+        self.log, self.names = self.directory, {}
+        self.create(metastore.column("day", "int"))
+        for day in range(7):
+            step = self.steps / f"{day}"
+            self.calls(step, "add", str(self.directory / f"day={day}"), f"{day}")
+            (step / f"day={day}").mkdir()
+            pq.write_table(pa.table({"id": range(10 * day, 10 * day + 10)}), step / f"day={day}" / "part.parquet", row_group_size=4)
+
+    def grow(self, version: int) -> None:
+        super().grow(version)
+        with shardfeed.torch.DataLoader(self.uri, **OPTIONS) as loader:
+            next(iter(loader))
+            self.names[version] = loader.state_dict()["shardfeed"]["snapshot"]
+
+    def snapshot(self, version: int) -> str:
+        return self.names[version]
+
+    def version_of(self, snapshot: str) -> int:
+        """The number of partitions that the metastore had at the time of the snapshot, but one."""
+        time = datetime.datetime.fromisoformat(snapshot.rpartition("-")[0]).timestamp()
+        with contextlib.closing(metastore.Metastore(self.address)) as client:
+            partitions = client.call("get_partitions", "default", self.name, metastore.Number(-1, metastore.I16))
+        return sum(partition[4] <= time for partition in partitions) - 1
+
+    def written(self, version: int) -> list[int]:
+        return [*range(10 * version + 10)]
+
+
+TABLES = pytest.mark.parametrize("kind", [Growing, GrowingIceberg, HiveDelta, HiveIceberg, HivePlain])
 OPTIONS: dict[str, Any] = {"columns": ["id"], "batch_size": 4, "shuffle": True, "seed": 3, "tail": "short", "refresh": "epoch"}
 
 
@@ -270,11 +350,26 @@ def test_ranks_of_a_growing_table(tmp_path: Path, kind: type[Growing], machines:
             rows.setdefault(line["epoch"], []).extend(line["ids"])
             snapshots.setdefault(line["epoch"], set()).add(line["snapshot"])
     assert sorted(rows) == [0, 1, 2, 3] and all(len(found) == 1 for found in snapshots.values()), snapshots
-    names = [table.snapshot(version) for version in range(len(list(table.steps.iterdir())))]
-    order = [names.index(*snapshots[epoch]) for epoch in range(4)]
+    order = [table.version_of(*snapshots[epoch]) for epoch in range(4)]
     assert order[0] < order[1] < order[2], order
     for epoch in range(4):
         assert sorted(rows[epoch]) == table.written(order[epoch]), epoch
+
+
+def test_a_snapshot_of_a_plain_hive_table_that_is_lost(tmp_path: Path) -> None:
+    """A file that joins an older partition makes the snapshots before it unreadable, and the next epoch reads it."""
+    table = HivePlain(tmp_path, 1)
+    loader = shardfeed.torch.DataLoader(table.uri, **OPTIONS)
+    batches = iter(loader)
+    next(batches)
+    state = loader.state_dict()
+    rest = ids(batches)
+    assert rest
+    pq.write_table(pa.table({"id": [1000]}), table.directory / "day=0" / "more.parquet")
+    again = shardfeed.torch.DataLoader(table.uri, **OPTIONS)
+    with pytest.raises(ShardfeedError, match=f"snapshot {state['shardfeed']['snapshot']} cannot be read any more"):
+        again.load_state_dict(state)
+    assert sorted(ids(loader)) == [*range(20), 1000]
 
 
 @pytest.mark.parametrize(

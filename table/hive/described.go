@@ -13,6 +13,7 @@ import (
 type described struct {
 	address
 	kind       string // MANAGED_TABLE, EXTERNAL_TABLE, VIRTUAL_VIEW, ...
+	created    int64  // seconds since 1970
 	columns    []named
 	keys       []named // partition columns
 	parameters map[string]string
@@ -30,7 +31,7 @@ type storage struct {
 
 // describe reads Table of hive_metastore.thrift.
 func describe(a address, t thrift.Struct) *described {
-	d := &described{address: a, kind: t.Text(12), keys: columnsOf(t.Structs(8)), parameters: t.Map(9)}
+	d := &described{address: a, kind: t.Text(12), created: t.Int(4), keys: columnsOf(t.Structs(8)), parameters: t.Map(9)}
 	sd := t.Struct(7)
 	d.columns, d.storage = columnsOf(sd.Structs(1)), storageOf(sd)
 	return d

@@ -17,5 +17,13 @@
 // The store lists the files below a partition's place, without hidden and empty ones, and gives
 // their versions. A place that does not exist has no files, as in Spark.
 //
-// A plain table has no snapshots: a new partition changes the set of its files.
+// A plain table has no history: a new partition changes the set of its files. Its snapshots are
+// named for runs that follow it:
+//
+//	current                  the files that it has
+//	TIME-DIGEST              the files of the partitions that the metastore got until TIME
+//
+// TIME has seconds, and is the newest partition's or, without partition columns, the table's own.
+// DIGEST is 16 hexadecimal digits of columns, files, their versions and their partition values. A
+// snapshot whose digest no longer fits cannot be read.
 package hive

@@ -208,17 +208,6 @@ func TestRefusedPartitions(t *testing.T) {
 	}
 }
 
-// A plain table has no snapshots.
-func TestSnapshots(t *testing.T) {
-	s := newServer(t, described("id bigint", ""))
-	if _, err := s.open(t, table.Options{Store: files{}, Snapshot: "1"}); err == nil || !strings.Contains(err.Error(), "which has no snapshots") {
-		t.Errorf("a snapshot: %v", err)
-	}
-	if _, err := hive.History(t.Context(), "hive://"+s.host+"/db.t", hive.Options{}, table.Options{}); err == nil || !strings.Contains(err.Error(), "which has no snapshots") {
-		t.Errorf("the history: %v", err)
-	}
-}
-
 const delta = "../../testdata/tables/delta/rs"
 
 const iceberg = `{"format-version":2,"table-uuid":"u","location":"/t","current-snapshot-id":3,"current-schema-id":0,

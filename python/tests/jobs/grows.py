@@ -10,13 +10,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
+import sys
 import time
 from pathlib import Path
 
 import torch.distributed as dist
 
 import shardfeed.torch
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from metastore import next_step
 
 
 def main() -> None:
@@ -45,7 +49,7 @@ def main() -> None:
                 ids = batch["id"][batch["_row_valid"]].tolist()
                 print(json.dumps({"epoch": epoch, "snapshot": snapshot, "ids": ids}), file=report, flush=True)
                 if rank == 0 and step == 0:
-                    grow(given.steps, given.log)
+                    next_step(given.steps, given.log)
                     begun.touch()
                 if epoch == given.stop and step == 1:
                     if rank == 0:
@@ -54,17 +58,6 @@ def main() -> None:
                     os._exit(0)
     dist.barrier()
     dist.destroy_process_group()
-
-
-def grow(steps: Path, log: Path) -> None:
-    """Puts the files of the next step into the log, each under its name when it is whole."""
-    for step in sorted(steps.iterdir()):
-        new = [file for file in step.iterdir() if not (log / file.name).exists()]
-        for file in new:
-            shutil.copy(file, log / f"_{file.name}")
-            os.rename(log / f"_{file.name}", log / file.name)
-        if new:
-            return
 
 
 if __name__ == "__main__":

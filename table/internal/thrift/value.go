@@ -14,6 +14,9 @@ type Struct map[int16]any
 // Text returns a field that is a string.
 func (s Struct) Text(id int16) string { v, _ := s[id].(string); return v }
 
+// Int returns a field that is a whole number.
+func (s Struct) Int(id int16) int64 { v, _ := s[id].(int64); return v }
+
 // Struct returns a field that is a struct.
 func (s Struct) Struct(id int16) Struct { v, _ := s[id].(Struct); return v }
 
