@@ -21,7 +21,7 @@ type Options struct {
 	Endpoint string // "": HF_ENDPOINT, else https://huggingface.co
 
 	// Getenv looks up HF_TOKEN, HF_TOKEN_PATH, HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT,
-	// XDG_CACHE_HOME and HOME; nil is os.Getenv.
+	// XDG_CACHE_HOME, HOME and older names of these; nil is os.Getenv.
 	Getenv func(name string) string
 
 	CABundle string        // as of package web
@@ -66,20 +66,28 @@ func (o Options) settings() (s settings, err error) {
 	if getenv == nil {
 		getenv = os.Getenv
 	}
-	home := getenv("HF_HOME")
+	home := expanded(getenv, getenv("HF_HOME"))
 	if home == "" {
 		home = filepath.Join(cmp.Or(getenv("XDG_CACHE_HOME"), filepath.Join(getenv("HOME"), ".cache")), "huggingface")
 	}
 	s.endpoint = strings.TrimRight(cmp.Or(o.Endpoint, getenv("HF_ENDPOINT"), "https://huggingface.co"), "/")
-	s.cache = cmp.Or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE"), filepath.Join(home, "hub"))
-	s.offline = slices.Contains([]string{"1", "ON", "YES", "TRUE"}, strings.ToUpper(getenv("HF_HUB_OFFLINE")))
+	s.cache = expanded(getenv, cmp.Or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE"), filepath.Join(home, "hub")))
+	s.offline = slices.Contains([]string{"1", "ON", "YES", "TRUE"}, strings.ToUpper(cmp.Or(getenv("HF_HUB_OFFLINE"), getenv("TRANSFORMERS_OFFLINE"))))
 	if s.token = cmp.Or(o.Token, strings.TrimSpace(getenv("HF_TOKEN")), strings.TrimSpace(getenv("HUGGING_FACE_HUB_TOKEN"))); s.token != "" {
 		return s, nil
 	}
-	content, err := regular.ReadFile(cmp.Or(getenv("HF_TOKEN_PATH"), filepath.Join(home, "token")))
+	content, err := regular.ReadFile(cmp.Or(expanded(getenv, getenv("HF_TOKEN_PATH")), filepath.Join(home, "token")))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return s, fmt.Errorf("token of the hub: %w", err)
 	}
 	s.token = strings.TrimSpace(string(content))
 	return s, nil
+}
+
+// expanded replaces ~ and $NAME in a path, as the hub's own client does.
+func expanded(getenv func(name string) string, path string) string {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		path = getenv("HOME") + path[1:]
+	}
+	return os.Expand(path, func(name string) string { return cmp.Or(getenv(name), "$"+name) })
 }

@@ -79,7 +79,19 @@ func TestToken(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("hf_good\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, env := range []map[string]string{{"HF_TOKEN": "hf_good"}, {"HF_TOKEN_PATH": filepath.Join(dir, "token")}, {"HF_HOME": dir}} {
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, ".cache"), 0o700), os.Symlink(dir, filepath.Join(dir, ".cache", "huggingface"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, env := range []map[string]string{
+		{"HF_TOKEN": "hf_good"},
+		{"HUGGING_FACE_HUB_TOKEN": " hf_good\n"},
+		{"HF_TOKEN_PATH": filepath.Join(dir, "token")},
+		{"HF_TOKEN_PATH": "~/$NAME", "HOME": dir, "NAME": "token", "HF_HOME": "none"},
+		{"HF_HOME": dir},
+		{"HF_HOME": "~", "HOME": dir},
+		{"XDG_CACHE_HOME": filepath.Join(dir, ".cache")},
+		{"HOME": dir},
+	} {
 		store := s.open(t, env)
 		found, err := store.List(t.Context(), "hf://datasets/org/data")
 		if err != nil || len(found) != 1 {
@@ -221,6 +233,16 @@ func TestDownloads(t *testing.T) {
 	}
 	if got := read(t, offline, alone[0]); !bytes.Equal(got, content) {
 		t.Errorf("%q", got)
+	}
+	for _, env := range []map[string]string{
+		{"HF_HOME": "$AT", "AT": filepath.Dir(cache), "HUGGINGFACE_HUB_CACHE": cache, "TRANSFORMERS_OFFLINE": "1"},
+		{"HF_HUB_CACHE": "~/" + filepath.Base(cache), "HOME": filepath.Dir(cache), "HF_HUB_OFFLINE": "yes"},
+	} {
+		other := New(Options{Endpoint: "http://127.0.0.1:1", Getenv: func(name string) string { return env[name] }}, local.New())
+		if found, err := other.List(t.Context(), "hf://datasets/org/data"); err != nil || len(found) != 1 {
+			t.Errorf("%v: %v, %v", env, found, err)
+		}
+		other.Close()
 	}
 	if _, err := offline.Open(t.Context(), found[1]); !errors.Is(err, shard.ErrNotExist) || !strings.Contains(err.Error(), "hf download") {
 		t.Errorf("error %v", err)
