@@ -220,6 +220,41 @@ func TestSignature(t *testing.T) {
 	}
 }
 
+// With SigV4 each request of a catalog carries a signature that AWS's signer makes too.
+func TestSignedRequests(t *testing.T) {
+	s := newServer(t)
+	cfg := aws.Config{Region: "eu-west-1", Credentials: credentials.NewStaticCredentialsProvider("AK", "SK", "TOK")}
+	signed := 0
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+		if err != nil {
+			t.Error(err)
+		}
+		again, err := http.NewRequest(r.Method, s.URL+r.URL.RequestURI(), nil)
+		if err != nil {
+			t.Error(err)
+		}
+		again.Header = r.Header.Clone()
+		for _, added := range []string{"Authorization", "X-Amz-Security-Token", "User-Agent", "Accept-Encoding"} {
+			again.Header.Del(added)
+		}
+		if err := signAWS(again, "", cfg, "s3tables", at); err != nil {
+			t.Error(err)
+		}
+		if got, want := r.Header.Get("Authorization"), again.Header.Get("Authorization"); got != want || !strings.Contains(got, "/eu-west-1/s3tables/") {
+			t.Errorf("%s is signed by\n%s, want\n%s", r.URL, got, want)
+		}
+		signed++
+		s.serve(w, r)
+	})
+	o := s.options("rest.sigv4-enabled=true", "rest.signing-region=eu-west-1", "rest.signing-name=s3tables", "warehouse=arn:aws:s3tables:eu-west-1:1:bucket/b")
+	keys := map[string]string{"AWS_ACCESS_KEY_ID": "AK", "AWS_SECRET_ACCESS_KEY": "SK", "AWS_SESSION_TOKEN": "TOK"}
+	o.Getenv = func(name string) string { return keys[name] }
+	if _, err := Open(t.Context(), "iceberg://prod/a.b.t%2E1", o, table.Options{Store: &mem.Store{}}); err != nil || signed != 2 {
+		t.Errorf("%d requests, %v", signed, err)
+	}
+}
+
 // A borrower keeps what it is lent.
 type borrower struct {
 	mem.Store
