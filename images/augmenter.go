@@ -25,11 +25,13 @@ type Augmenter struct {
 	sampled sampled // the same for a nearest filter
 }
 
-// New makes an augmenter that decodes with a decoder, which Close closes.
+// New makes an augmenter that decodes with a decoder, which Close closes. It makes one view at a
+// time.
 func New(o Options, d codec.Decoder) (*Augmenter, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	o.Views = 0
 	a := &Augmenter{options: o.withDefaults(), decoder: d}
 	a.writer = newWriter(a.options)
 	if c := o.Background.Channels; o.Background.Given {
@@ -54,7 +56,7 @@ func (a *Augmenter) Memory(h codec.Header) int64 {
 	return n + 8*int64(a.options.Height)*int64(a.options.Width) + 8*int64(max(h.Width, h.Height))*64
 }
 
-// Apply writes the tensor of a file to dst, which has Options.Bytes bytes. What dst holds after
+// Apply writes a view of a file to dst, which has the bytes of one. What dst holds after
 // an error is undefined. The error is a *codec.Error for a file that cannot be decoded.
 func (a *Augmenter) Apply(dst, data []byte, seed uint64) error {
 	h, err := a.Header(data)

@@ -13,6 +13,7 @@ type inJSON struct {
 	Like          string        `json:"like,omitempty"`
 	Channels      int           `json:"channels,omitempty"`
 	Size          []int         `json:"size,omitempty"` // height and width
+	Views         int           `json:"views,omitempty"`
 	Crop          Crop          `json:"crop,omitempty"`
 	Resize        int           `json:"resize,omitempty"`
 	Scale         Range         `json:"scale,omitzero"`
@@ -49,7 +50,7 @@ type jitterInJSON struct {
 // "crop": "random_resized", "color_jitter": {"brightness": [0.6, 1.4]}}.
 func (o Options) MarshalJSON() ([]byte, error) {
 	j := inJSON{
-		Of: o.Of, Like: o.Like, Channels: o.Channels, Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Flip: o.Flip, ColorJitter: jitterInJSON(o.ColorJitter),
+		Of: o.Of, Like: o.Like, Views: o.Views, Channels: o.Channels, Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Flip: o.Flip, ColorJitter: jitterInJSON(o.ColorJitter),
 		Fill: o.Fill, Geometry: o.Geometry, Interpolation: o.Interpolation, Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, ReducingGap: o.ReducingGap,
 		MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans, Array: o.Array, Declared: o.Declared, Exact: o.Exact,
 	}
@@ -77,7 +78,7 @@ func (o *Options) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*o = Options{
-		Of: j.Of, Like: j.Like, Channels: j.Channels, Crop: j.Crop, Resize: j.Resize, Scale: j.Scale, Ratio: j.Ratio, Flip: j.Flip, ColorJitter: Jitter(j.ColorJitter),
+		Of: j.Of, Like: j.Like, Views: j.Views, Channels: j.Channels, Crop: j.Crop, Resize: j.Resize, Scale: j.Scale, Ratio: j.Ratio, Flip: j.Flip, ColorJitter: Jitter(j.ColorJitter),
 		Fill: j.Fill, Geometry: j.Geometry, Interpolation: j.Interpolation, Mean: j.Mean, Std: j.Std, Layout: j.Layout, DType: j.DType, ReducingGap: j.ReducingGap,
 		MaxBytes: j.MaxBytes, MaxPixels: j.MaxPixels, MaxScans: j.MaxScans, Array: j.Array, Declared: j.Declared, Exact: j.Exact, IgnoreOrientation: j.EXIF != nil && !*j.EXIF,
 	}

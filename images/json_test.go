@@ -10,7 +10,7 @@ import (
 // Options survive JSON, and no field of them is left out of it.
 func TestJSON(t *testing.T) {
 	all := Options{
-		Of: "file", Like: "img", Channels: 1, Fill: [3]int{1, 2, 3}, Geometry: true, Background: Color{Given: true, Channels: [3]int{7, 8, 9}}, Null: Color{Given: true, Channels: [3]int{4, 5, 6}},
+		Of: "file", Like: "img", Views: 2, Channels: 1, Fill: [3]int{1, 2, 3}, Geometry: true, Background: Color{Given: true, Channels: [3]int{7, 8, 9}}, Null: Color{Given: true, Channels: [3]int{4, 5, 6}},
 		Height: 192, Width: 224, Crop: CropRandomResized, Resize: 256, Scale: Range{0.2, 0.9}, Ratio: Range{0.5, 2}, Interpolation: Bicubic, Flip: 0.25,
 		ColorJitter: Jitter{Brightness: Range{0.6, 1.4}, Contrast: Range{0.7, 1.3}, Saturation: Range{0.8, 1.2}, Hue: Range{-0.1, 0.1}},
 		Mean:        [3]float32{0.1, 0.2, 0.3}, Std: [3]float32{0.4, 0.5, 0.6}, Layout: HWC, DType: BFloat16, IgnoreOrientation: true, ReducingGap: -1,

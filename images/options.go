@@ -87,6 +87,10 @@ type Options struct {
 	// Height and Width are the size of the result. Height 0 means 224, Width 0 means Height.
 	Height, Width int
 
+	// Views is the number of tensors of a picture, each with a draw of its own: a row's tensor is
+	// [Views, channels, height, width]. 0 means one, without that dimension.
+	Views int
+
 	// Crop is which part is taken.
 	Crop Crop
 
@@ -213,7 +217,8 @@ func (o Options) withDefaults() Options {
 
 const (
 	maxSide  = 1 << 14 // of a result
-	maxScale = 10      // of CropScaleJitter
+	maxViews = 1 << 8
+	maxScale = 10 // of CropScaleJitter
 )
 
 // An OptionError reports an invalid option.
@@ -248,6 +253,7 @@ func (o Options) Validate() error {
 	p.Within("Height", int64(o.Height), maxSide)
 	p.Within("Width", int64(o.Width), maxSide)
 	p.Within("Resize", int64(o.Resize), maxSide)
+	p.Within("Views", int64(o.Views), maxViews)
 	p.OneOf("Crop", string(o.Crop), string(CropCenter), string(CropRandomResized), string(CropLetterbox), string(CropScaleJitter))
 	p.OneOf("Interpolation", string(o.Interpolation), string(Bilinear), string(Bicubic), string(Nearest), string(NearestExact))
 	p.OneOf("Layout", string(o.Layout), string(CHW), string(HWC))
@@ -315,25 +321,28 @@ func (o Options) validateColors(p *option.List) {
 	}
 }
 
-// Shape is the shape of an image's tensor, or of an array.
-func (o Options) Shape() []int {
+// Shape is the shape of a picture's tensor with all views, or of an array.
+func (o Options) Shape() (shape []int) {
 	if o.Array != nil {
 		return o.Array.Shape
 	}
 	o = o.withDefaults()
-	if o.Layout == HWC {
-		return []int{o.Height, o.Width, o.Channels}
+	if o.Views > 0 {
+		shape = append(shape, o.Views)
 	}
-	return []int{o.Channels, o.Height, o.Width}
+	if o.Layout == HWC {
+		return append(shape, o.Height, o.Width, o.Channels)
+	}
+	return append(shape, o.Channels, o.Height, o.Width)
 }
 
-// Bytes is the size of an image's tensor, or of an array.
+// Bytes is the size of a picture's tensor with all views, or of an array.
 func (o Options) Bytes() int {
 	if o.Array != nil {
 		return o.Array.items() * o.Array.width()
 	}
 	o = o.withDefaults()
-	return o.Channels * o.Height * o.Width * o.DType.size()
+	return max(1, o.Views) * o.Channels * o.Height * o.Width * o.DType.size()
 }
 
 func (d DType) size() int {

@@ -16,7 +16,7 @@ import (
 func (o Options) Follow(lead Options) Options {
 	o.Like = ""
 	o.Height, o.Width, o.Crop, o.Resize = lead.Height, lead.Width, lead.Crop, lead.Resize
-	o.Scale, o.Ratio, o.Flip = lead.Scale, lead.Ratio, lead.Flip
+	o.Scale, o.Ratio, o.Flip, o.Views = lead.Scale, lead.Ratio, lead.Flip, lead.Views
 	o.IgnoreOrientation, o.Exact = lead.IgnoreOrientation, lead.Exact
 	return o
 }
@@ -39,7 +39,7 @@ func (o Options) validatePair(p *option.List) {
 	if own := o; o.Like != "" {
 		own.Like = ""
 		if own != o.Follow(Options{}) {
-			p.Add("Like", "shares the size, the crop, the flip and the orientation of column %q; leave out {Height}, {Width}, {Crop}, {Resize}, {Scale}, {Ratio}, {Flip} and {IgnoreOrientation}", o.Like)
+			p.Add("Like", "shares the size, the views, the crop, the flip and the orientation of column %q; leave out {Height}, {Width}, {Views}, {Crop}, {Resize}, {Scale}, {Ratio}, {Flip} and {IgnoreOrientation}", o.Like)
 		}
 	}
 	if o.Channels != 0 && o.Channels != 1 && o.Channels != 3 {

@@ -65,6 +65,10 @@ func (b *binder) bindBoxes(s *Shape, all map[string]boxes.Options) {
 			b.problems.Add(field, "does not apply: it is of %q, which must be a column of {Images} with one picture a row", m.options.Of)
 			continue
 		}
+		if m.image.views > 1 {
+			b.problems.Add(field, "does not apply: it is of %q, which has %d views, each with a crop of its own; boxes follow one", m.options.Of, m.image.views)
+			continue
+		}
 		if err := s.bindBoxes(m, name); err != nil {
 			b.problems.Join(newProblem(field, "does not apply: "+err.Error()))
 			continue

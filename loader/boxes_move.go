@@ -124,7 +124,7 @@ func (c *collator) move(m *boxColumn, b *Batch, stay []bool) (_ []bool, row int,
 			return nil, row, err
 		}
 		if row < b.Valid && c.job.sizes[m.image.place][row] != (image.Point{}) { // the row has a picture
-			v.Part = c.viewOf(m.image, row)
+			v.Part = c.viewOf(m.image, row, 0)
 			for at := lo; at < hi; at += k {
 				stay = append(stay, m.options.Move(numbers[at:at+k], &v))
 			}

@@ -24,7 +24,8 @@ type imageColumn struct {
 	list    *column.Field // of lists of tensors; nil: a row has one
 	within  []int         // members of structs that lead to the file from a list's items
 	options images.Options
-	bytes   int           // of a tensor
+	bytes   int           // of a file's tensor
+	views   int           // that it consists of
 	number  int           // of its random numbers, in place of a transform's
 	like    string        // the column whose draw this one shares; "": it draws
 	lead    int           // its place among the recipe's images; -1: it draws
@@ -124,6 +125,10 @@ func (b *binder) bindImages(all map[string]images.Options) {
 			b.problems.Add(field, "does not apply: {Of} names columns with one image a row, and %q is a column of lists", o.Of)
 			continue
 		}
+		if m.list != nil && o.Views > 0 {
+			b.problems.Add(field, "does not apply: {Views} are of columns with one image a row, and it is a column of lists")
+			continue
+		}
 		if m.like = all[name].Like; m.like != "" {
 			m.number = imageNumber(m.like)
 			if m.list != nil {
@@ -154,7 +159,7 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 	case file.Kind != column.Binary || f.Partition:
 		return nil, fmt.Errorf("it is %v; images are files in a binary column", f)
 	}
-	m = &imageColumn{name: name, options: o, lead: -1, bytes: o.Bytes(), number: imageNumber(name), field: imageField(file.Name, o)}
+	m = &imageColumn{name: name, options: o, lead: -1, bytes: o.Bytes(), views: max(1, o.Views), number: imageNumber(name), field: imageField(file.Name, o)}
 	return m, b.placeImage(m, file)
 }
 

@@ -121,13 +121,15 @@ func (j *imageJob) make(l *lens, row int) {
 	}
 }
 
-// decodeRow makes the tensors of a column's row. The images of a list draw by their numbers.
+// decodeRow makes the tensors of a column's row. The images of a list, and views, draw by their
+// numbers.
 func (j *imageJob) decodeRow(ctx context.Context, l *lens, k, row int) error {
 	m := j.columns[k]
 	lo, hi := j.bounds(k, row)
-	for i := lo; i < hi; i++ {
-		seed, _ := j.names.keyOf(row, m.number+i-lo).pcg()
-		f := imageFile{dst: j.tensors[k][i*m.bytes:][:m.bytes], data: j.files[k][i], seed: seed, row: row}
+	each := m.bytes / m.views
+	for i := range (hi - lo) * m.views {
+		seed, _ := j.names.keyOf(row, m.number+i).pcg()
+		f := imageFile{dst: j.tensors[k][lo*m.bytes+i*each:][:each], data: j.files[k][lo+i/m.views], seed: seed, row: row}
 		if m.list == nil {
 			f.job = j
 		}

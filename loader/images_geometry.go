@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"image"
 	"slices"
 	"strings"
@@ -22,12 +23,25 @@ func (o Options) GeometryFields() (all []*column.Field) {
 		return &column.Field{Name: f.Name, Kind: column.List, ListSize: n, Made: true, Children: []*column.Field{f}}
 	}
 	for _, name := range sortedKeys(o.Images) {
-		if o.Images[name].Geometry {
-			size, box := geometryNames(name)
-			all = append(all, list(2, column.FieldOf[int32](size)), list(4, column.FieldOf[float32](box)))
+		if !o.Images[name].Geometry {
+			continue
 		}
+		size, box := geometryNames(name)
+		boxes := column.FieldOf[float32](box)
+		for _, n := range slices.Backward(boxDims(o.Images[cmp.Or(o.Images[name].Like, name)])) {
+			boxes = list(n, boxes)
+		}
+		all = append(all, list(2, column.FieldOf[int32](size)), boxes)
 	}
 	return all
+}
+
+// boxDims are the dimensions of a row's boxes: one for each view.
+func boxDims(o images.Options) []int {
+	if o.Views > 0 {
+		return []int{o.Views, 4}
+	}
+	return []int{4}
 }
 
 // checkGeometry refuses the geometry of lists, and names that the data has.
@@ -53,28 +67,30 @@ func (c *collator) addGeometry(b *Batch) error {
 		if err != nil {
 			return err
 		}
-		boxes, err := AddTensor[float32](b, box, 4)
+		m := c.images[slices.IndexFunc(c.images, func(m *imageColumn) bool { return m.name == name })]
+		boxes, err := AddTensor[float32](b, box, boxDims(m.options)...)
 		if err != nil {
 			return err
 		}
-		m := c.images[slices.IndexFunc(c.images, func(m *imageColumn) bool { return m.name == name })]
 		for row := range b.Valid {
 			of := c.job.sizes[m.place][row]
 			if of == (image.Point{}) { // the row has no picture
 				continue
 			}
 			sizes[2*row], sizes[2*row+1] = int32(of.Y), int32(of.X)
-			for i, v := range c.viewOf(m, row) {
-				boxes[4*row+i] = float32(v)
+			for view := range m.views {
+				for i, v := range c.viewOf(m, row, view) {
+					boxes[4*(row*m.views+view)+i] = float32(v)
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// viewOf returns the part of a row's picture that its image shows.
-func (c *collator) viewOf(m *imageColumn, row int) [4]float64 {
-	seed, _ := c.names.keyOf(row, m.number).pcg()
+// viewOf returns the part of a row's picture that a view of it shows.
+func (c *collator) viewOf(m *imageColumn, row, view int) [4]float64 {
+	seed, _ := c.names.keyOf(row, m.number+view).pcg()
 	return m.options.View(c.job.sizes[m.place][row], seed)
 }
 

@@ -117,7 +117,7 @@ func TestLikeRefused(t *testing.T) {
 		{"array", map[string]images.Options{"other": {Like: "image.bytes"}, "image.bytes": {Array: &images.Array{Shape: []int{1}, DType: "int8"}}}, `Images["other"] does not apply: it is like "image.bytes": that column has arrays, or is decoded as it is declared: nothing of it is drawn`},
 		{"a list follows", map[string]images.Options{"views": {Like: "other"}, "other": {}}, `Images["views"] does not apply: Like pairs columns with one image a row, and it is a column of lists`},
 		{"a list leads", map[string]images.Options{"other": {Like: "views"}, "views": {}}, `Images["other"] does not apply: it is like "views", a column of lists, and Like pairs columns with one image a row`},
-		{"size", map[string]images.Options{"other": {Like: "image.bytes", Height: 3}, "image.bytes": {}}, `Images["other"] is invalid: Like shares the size, the crop, the flip and the orientation of column "image.bytes"; leave out Height, Width, Crop, Resize, Scale, Ratio, Flip and IgnoreOrientation`},
+		{"size", map[string]images.Options{"other": {Like: "image.bytes", Height: 3}, "image.bytes": {}}, `Images["other"] is invalid: Like shares the size, the views, the crop, the flip and the orientation of column "image.bytes"; leave out Height, Width, Views, Crop, Resize, Scale, Ratio, Flip and IgnoreOrientation`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := Options{Images: c.all}

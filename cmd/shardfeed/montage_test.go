@@ -73,7 +73,7 @@ func TestMontageTiles(t *testing.T) {
 	want := make([]byte, montageOptions.Bytes())
 	for row, r := range rows {
 		for epoch := range 2 {
-			if err := a.Apply(want, r.Image, loader.ImageSeed(0, int64(epoch), int64(row), 0, "img")); err != nil {
+			if err := a.Apply(want, r.Image, loader.ImageSeed(0, int64(epoch), int64(row), 0, "img", 0)); err != nil {
 				want = bytes.Repeat([]byte{0xb0, 0x30, 0x30}, 24*32)
 			}
 			if !bytes.Equal(page.tile(2*row+epoch), want) {

@@ -24,10 +24,11 @@ _FORM = 'as in images={"img": shardfeed.Image(size=224)}'
 _DTYPES = ("uint8", "float32", "float16", "bfloat16", "uint16")
 _FILTERS = ("bilinear", "bicubic", "nearest", "nearest-exact")
 _CROPS = ("center", "random_resized", "letterbox", "scale_jitter")
-_SHARED = ("size", "crop", "resize", "scale", "ratio", "flip", "exif")  # a column that is like another has them of it
+_SHARED = ("size", "views", "crop", "resize", "scale", "ratio", "flip", "exif")  # a column that is like another has them of it
 _JITTERS = ("brightness", "contrast", "saturation", "hue")
 _MOST_FACTOR, _MOST_HUE = 100.0, 0.5
 _MOST_SIDE = 2**14
+_MOST_VIEWS = 256
 _MOST_LIMIT = 2**31 - 1
 _SHARE, _RATIO = (0.08, 1.0), (3 / 4, 4 / 3)
 _FACTOR, _MOST_SCALE = (0.1, 2.0), 10.0  # of "scale_jitter"
@@ -44,6 +45,7 @@ class ImageOptions(TypedDict, total=False):
     size: int | tuple[int, int] | None
     of: str | None
     like: str | None
+    views: int | None
     channels: Literal[1, 3]
     crop: Literal["center", "random_resized", "letterbox", "scale_jitter"] | None
     fill: int | Sequence[int]
@@ -84,7 +86,10 @@ class Image:
             column of that name.
         like (str, default None): the column whose draw this one shares: its size, crop, flip and
             orientation, as a mask or a depth map has them of its picture. The two pictures of a row
-            have one size. size, crop, resize, scale, ratio, flip and exif stay out then.
+            have one size. size, views, crop, resize, scale, ratio, flip and exif stay out then.
+        views (int, default None): how many images are made of each picture, each with a crop, a
+            flip and colors of its own: [rows, views, 3, 224, 224]. None is one, without that
+            dimension.
         channels (3 or 1, default 3): 3 is RGB. 1 is a picture of one channel: gray, or the indices
             of a palette. The tensor has a dimension of 1 for it.
         crop ("center", "random_resized", "letterbox" or "scale_jitter", default None): which part
@@ -121,8 +126,8 @@ class Image:
         exif (bool, default True): turn pictures upright as their EXIF orientation says.
         geometry (bool, default False): add two columns, for boxes and points. ``<column>_size``,
             int32 [rows, 2], is height and width of the picture, upright. ``<column>_box``, float32
-            [rows, 4], is the part of it that the tensor shows, as x0, y0, x1, y1: x0 is above x1 if
-            it is flipped. Dots of a column's name become underscores.
+            [rows, 4], or [rows, views, 4], is the part of it that the tensor shows, as x0, y0, x1,
+            y1: x0 is above x1 if it is flipped. Dots of a column's name become underscores.
         reducing_gap (float or None, default 2): decode a JPEG at 1/2, 1/4 or 1/8 of its size where
             the part is then still this many times as large as the result: quicker, and nearly the
             same pixels. None never does. The name is Pillow's.
@@ -134,6 +139,7 @@ class Image:
     size: int | tuple[int, int] | None = field(default=None, kw_only=False)
     of: str | None = None
     like: str | None = None
+    views: int | None = None
     channels: Literal[1, 3] = 3
     crop: Literal["center", "random_resized", "letterbox", "scale_jitter"] | None = None
     fill: int | Sequence[int] = 0
@@ -194,6 +200,7 @@ class Image:
             "size": found.of(_size, 224 if self.size is None else self.size),
             "of": "" if self.of is None else found.of(_column, "of", self.of),
             "like": "" if self.like is None else found.of(_column, "like", self.like),
+            "views": found.of(number, "views", self.views, most=_MOST_VIEWS),
             "channels": found.of(_count, self.channels),
             "crop": "" if self.crop is None else found.of(one_of, "crop", self.crop, *_CROPS),
             "fill": found.of(_color, "fill", self.fill, most),

@@ -17,21 +17,22 @@ import (
 	"github.com/shardfeed/shardfeed/loader"
 )
 
-// A Page is a montage of images as training has them: for each row a tile for each column of images
-// and each epoch, with the row's number below.
+// A Page is a montage of images as training has them: for each row a tile for each column of images,
+// each of its views and each epoch, with the row's number below.
 type Page struct {
-	columns []imageColumn
+	columns []imageColumn // and views of them
 	epochs  int
 	tiles   []*image.RGBA // row by row; nil where the image cannot be shown
 	rows    []int64
 	failed  []string // why tiles are missing
 }
 
-// A imageColumn is a column of images, and who makes tiles of them.
+// A imageColumn is a view of a column of images, and who makes tiles of them.
 type imageColumn struct {
 	name      string
-	file      string         // the column with its files
-	draws     string         // the column whose draw it has: its own, or one that it is like
+	file      string // the column with its files
+	draws     string // the column whose draw it has: its own, or one that it is like
+	view      int
 	options   images.Options // as tiles have them
 	augmenter *images.Augmenter
 }
@@ -49,6 +50,8 @@ func New(all map[string]images.Options, epochs int, decoder func() (codec.Decode
 		if o.Channels == 1 {
 			o.DType = images.Float32 // which holds 8 bits and 16
 		}
+		views := max(1, o.Views)
+		o.Views = 0
 		d, err := decoder()
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
@@ -57,7 +60,13 @@ func New(all map[string]images.Options, epochs int, decoder func() (codec.Decode
 		if err != nil {
 			return nil, errors.Join(err, d.Close(), p.Close())
 		}
-		p.columns = append(p.columns, imageColumn{name, all[name].Source(name), draws, o, a})
+		for view := range views {
+			label := name
+			if views > 1 {
+				label = fmt.Sprintf("%s %d", name, view+1)
+			}
+			p.columns = append(p.columns, imageColumn{label, all[name].Source(name), draws, view, o, a})
+		}
 	}
 	return p, nil
 }
@@ -69,7 +78,9 @@ func (p *Page) Close() error {
 	}
 	var all []error
 	for _, c := range p.columns {
-		all = append(all, c.augmenter.Close())
+		if c.view == 0 {
+			all = append(all, c.augmenter.Close())
+		}
 	}
 	return errors.Join(all...)
 }
@@ -96,7 +107,7 @@ func (p *Page) Add(columns []*column.Array, n int) error {
 				var tile *image.RGBA
 				err := errors.New("it is null")
 				if present {
-					tile, err = c.tile(file, loader.ImageSeed(0, int64(epoch), number, from, c.draws))
+					tile, err = c.tile(file, loader.ImageSeed(0, int64(epoch), number, from, c.draws, c.view))
 				}
 				if bad := new(codec.Error); present && err != nil && !errors.As(err, &bad) {
 					return err

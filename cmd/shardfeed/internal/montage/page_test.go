@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/loader"
@@ -70,6 +71,37 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// Each view has a tile, by the name of its result.
+func TestTilesOfViews(t *testing.T) {
+	p, err := New(map[string]images.Options{"pair": {Of: "img", Views: 2, Height: 7, Crop: images.CropRandomResized, Flip: 0.5}}, 1, inGo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	m := image.NewGray(image.Rect(0, 0, 13, 11))
+	for i := range m.Pix {
+		m.Pix[i] = byte(i)
+	}
+	var file bytes.Buffer
+	if err := png.Encode(&file, m); err != nil {
+		t.Fatal(err)
+	}
+	columns := []*column.Array{
+		{Field: &column.Field{Name: "img", Kind: column.Binary}, Len: 1, Offsets: []int32{0, int32(file.Len())}, Data: file.Bytes()},
+		{Field: &column.Field{Kind: column.Fixed, Type: column.TypeInt64, Made: true}, Len: 1, Data: make([]byte, 8)},
+		{Field: &column.Field{Kind: column.Fixed, Type: column.TypeInt32, Made: true}, Len: 1, Data: make([]byte, 4)},
+	}
+	if err := p.Add(columns, 1); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.tiles) != 2 || p.caption(0, 99) != "row 0 pair 1" || p.caption(1, 99) != "pair 2" {
+		t.Fatalf("%d tiles, below the first %q, the second %q", len(p.tiles), p.caption(0, 99), p.caption(1, 99))
+	}
+	if bytes.Equal(p.tiles[0].Pix, p.tiles[1].Pix) {
+		t.Error("both views have the same pixels")
+	}
+}
+
 // A mask's tile is gray, with the crop of the picture that it is like.
 func TestTilesOfMasks(t *testing.T) {
 	drawn := images.Options{Height: 7, Crop: images.CropRandomResized, Flip: 0.5, Channels: 1, Interpolation: images.Nearest}
@@ -88,7 +120,7 @@ func TestTilesOfMasks(t *testing.T) {
 	}
 	var tiles [][]byte
 	for _, c := range p.columns {
-		tile, err := c.tile(file.Bytes(), loader.ImageSeed(0, 0, 5, 0, c.draws))
+		tile, err := c.tile(file.Bytes(), loader.ImageSeed(0, 0, 5, 0, c.draws, c.view))
 		if err != nil {
 			t.Fatal(err)
 		}

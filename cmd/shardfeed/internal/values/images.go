@@ -121,7 +121,7 @@ var imageSettings = map[string]settingKind{
 	"brightness": settingFactor, "contrast": settingFactor, "saturation": settingFactor, "hue": settingTurn, "interpolation": settingWord,
 	"mean": settingColors, "std": settingColors, "layout": settingWord, "dtype": settingWord, "exif": settingSwitch, "reducing_gap": settingNumber,
 	"max_bytes": settingWhole, "max_pixels": settingWhole, "max_scans": settingWhole,
-	"of": settingColumn, "like": settingColumn, "channels": settingWhole, "fill": settingColor, "null": settingColor, "background": settingColor, "geometry": settingSwitch,
+	"of": settingColumn, "views": settingWhole, "like": settingColumn, "channels": settingWhole, "fill": settingColor, "null": settingColor, "background": settingColor, "geometry": settingSwitch,
 }
 
 // setOption sets a member of the JSON object of options.
