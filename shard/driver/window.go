@@ -21,7 +21,9 @@ type Window struct {
 	now         func() time.Time
 
 	mu      sync.Mutex
-	size    int       // tokens there are
+	size    int // tokens there are, unless the server takes fewer requests
+	left    int // requests that the server takes, if limited
+	limited bool
 	out     int       // tokens given out; more than size for a while after Slow
 	good    int       // requests that went well since size changed
 	slowed  time.Time // when size was last halved
@@ -45,7 +47,7 @@ func (w *Window) Acquire(ctx context.Context) error {
 		return cause.Of(ctx)
 	}
 	w.mu.Lock()
-	if w.out < w.size && w.waiting.Len() == 0 {
+	if w.out < w.width() && w.waiting.Len() == 0 {
 		w.out++
 		w.mu.Unlock()
 		return nil
@@ -86,10 +88,27 @@ func (w *Window) Release() {
 }
 
 func (w *Window) wake() {
-	for w.out < w.size && w.waiting.Len() > 0 {
+	for w.out < w.width() && w.waiting.Len() > 0 {
 		w.out++
 		close(w.waiting.Remove(w.waiting.Front()).(chan struct{}))
 	}
+}
+
+// width is how many tokens may be out.
+func (w *Window) width() int {
+	if w.limited {
+		return min(w.size, max(w.left, w.least))
+	}
+	return w.size
+}
+
+// Left reports how many requests the server takes before it refuses some: the window is not wider
+// until the next report, and at least its least.
+func (w *Window) Left(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left, w.limited = n, true
+	w.wake()
 }
 
 // Slow reports that the server asked to slow down: the window halves, once a second at most and not
@@ -123,5 +142,5 @@ func (w *Window) Done() {
 func (w *Window) Size() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.size
+	return w.width()
 }

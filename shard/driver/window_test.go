@@ -56,6 +56,10 @@ func TestWindowFollows(t *testing.T) {
 		{func() { now = now.Add(time.Hour); w.Slow() }, 2},
 		{func() { now = now.Add(time.Hour); w.Slow() }, 2}, // the least
 		{func() { good(2) }, 3},
+		{func() { w.Left(1) }, 2}, // the least
+		{func() { good(15); w.Left(4) }, 4},
+		{func() { good(18) }, 4},
+		{func() { w.Left(1000) }, 9}, // grown meanwhile
 	} {
 		if step.do(); w.Size() != step.size {
 			t.Fatalf("step %d: size %d, want %d", i, w.Size(), step.size)

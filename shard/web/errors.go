@@ -32,8 +32,8 @@ func newStatusError(answer *http.Response) *statusError {
 		status: answer.StatusCode, host: answer.Request.URL.Host, after: retryAfter(head), total: -1, head: head,
 	}
 	e.code, e.text = reason(answer)
-	if left := rateLimit.FindStringSubmatch(head.Get("RateLimit")); left != nil {
-		e.limit = fmt.Sprintf(" (%s requests are left)", left[1])
+	if left, _, ok := rateLimit(head); ok {
+		e.limit = fmt.Sprintf(" (%d requests are left)", left)
 	}
 	if size, ok := strings.CutPrefix(answer.Header.Get("Content-Range"), "bytes */"); ok {
 		if n, err := strconv.ParseInt(size, 10, 64); err == nil {
@@ -103,16 +103,25 @@ func retryAfter(head http.Header) time.Duration {
 	if t, err := http.ParseTime(text); err == nil {
 		return max(time.Until(t), 0)
 	}
-	if left := rateLimit.FindStringSubmatch(head.Get("RateLimit")); left != nil && left[1] == "0" {
-		n, _ := strconv.Atoi(left[2])
-		return time.Duration(n) * time.Second
+	if left, reset, ok := rateLimit(head); ok && left == 0 {
+		return reset
 	}
 	return 0
 }
 
-// rateLimit finds what is left of a rate limit, and the seconds until it starts again, in the
-// header RateLimit (draft-ietf-httpapi-ratelimit-headers): "resolvers";r=0;t=55.
-var rateLimit = regexp.MustCompile(`;\s*r=(\d{1,9})\s*;\s*t=(\d{1,6})`)
+// rateLimit returns what is left of a rate limit, and the time until it starts again, by the header
+// RateLimit (draft-ietf-httpapi-ratelimit-headers): "resolvers";r=0;t=55.
+func rateLimit(head http.Header) (left int, reset time.Duration, ok bool) {
+	found := limited.FindStringSubmatch(head.Get("RateLimit"))
+	if found == nil {
+		return 0, 0, false
+	}
+	left, _ = strconv.Atoi(found[1])
+	seconds, _ := strconv.Atoi(found[2])
+	return left, time.Duration(seconds) * time.Second, true
+}
+
+var limited = regexp.MustCompile(`;\s*r=(\d{1,9})\s*;\s*t=(\d{1,6})`)
 
 func wrap(op, uri string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) { // of driver.Walk, which knows the path

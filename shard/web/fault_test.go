@@ -121,6 +121,29 @@ func TestFaults(t *testing.T) {
 }
 
 // A server without ranges, as python -m http.server is one, is refused with what to do.
+// Requests in flight are not more than a server's rate limit leaves, until it leaves more.
+func TestRateLimitLeft(t *testing.T) {
+	left := "3"
+	s, o := faulty(t, 9, []byte("content"), func(w http.ResponseWriter, r *http.Request, whole http.Handler) {
+		w.Header().Set("RateLimit", `"resolvers";r=`+left+`;t=55`)
+		whole.ServeHTTP(w, r)
+	})
+	_, to, err := s.store.at(s.Address("f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := to.window.Size()
+	for _, c := range []struct {
+		left string
+		want int
+	}{{"3", 3}, {"0", leastRequests}, {"5000", before}, {"a lot", before}} {
+		left = c.left
+		if err := o.ReadAt(t.Context(), make([]byte, 7), 0); err != nil || before <= 3 || to.window.Size() != c.want {
+			t.Errorf("%s left: the window is %d, want %d; %v", c.left, to.window.Size(), c.want, err)
+		}
+	}
+}
+
 func TestNoRanges(t *testing.T) {
 	s := newSite(t, false)
 	s.Write(t, "f", []byte("0123456789"))

@@ -30,6 +30,9 @@ func (s *server) send(ctx context.Context, u *url.URL, add func(http.Header)) (*
 		if err != nil {
 			return nil, connect.Lost(ctx, u.Host, err)
 		}
+		if hops == 0 {
+			s.limit(answer.Header)
+		}
 		switch answer.StatusCode {
 		case http.StatusOK, http.StatusPartialContent:
 			if err := plain(answer); err != nil {

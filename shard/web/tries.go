@@ -54,6 +54,13 @@ func (s *server) try(ctx context.Context, request func() error) error {
 	}
 }
 
+// limit narrows the window to the requests that the server still takes by its rate limit.
+func (s *server) limit(head http.Header) {
+	if left, _, ok := rateLimit(head); ok {
+		s.window.Left(left)
+	}
+}
+
 // again returns nil, after a pause, if a request that failed may be made again, else the error.
 func (t *tries) again(ctx context.Context, err error) error {
 	s := t.server
