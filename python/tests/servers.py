@@ -56,6 +56,10 @@ class S3:
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         }
 
+    @property
+    def options(self) -> dict[str, object]:
+        return {"key": KEY, "secret": SECRET, "endpoint_url": f"http://{self.address}", "region": "us-east-1"}
+
     def requests(self, after: int = 0) -> list[tuple[str, str]]:
         """The requests after so many: ListObjectsV2, GetObject and the like, and the object's key."""
         words = [line.split() for line in self.log.read_text().splitlines()]

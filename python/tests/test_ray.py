@@ -17,6 +17,7 @@ from pages import blocks, job, patched
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: make test-ray")
 
+from places import azurite, gcs, of_adapters, s3  # noqa: E402, F401 - fixtures
 from ranks import JOBS, Line  # noqa: E402
 from ray import tune  # noqa: E402 - only where Ray is installed
 from ray.train import DataConfig, FailureConfig, RunConfig, ScalingConfig  # noqa: E402
@@ -68,7 +69,8 @@ def told(tmp_path: Path) -> Told:
 def fit(
     kind: Any, loop: Any, tmp_path: Path, workers: Any = 2, failures: int = 0, data: dict[str, Any] | None = None, **config: Any
 ) -> Any:
-    more = {"datasets": data, "dataset_config": shardfeed.ray.DataConfig(datasets_to_split=["train", "theirs"])} if data else {}
+    split = [name for name in data or {} if name != "whole"]
+    more = {"datasets": data, "dataset_config": shardfeed.ray.DataConfig(datasets_to_split=split)} if data else {}
     return kind(
         loop,
         train_loop_config={"told": str(tmp_path / "told"), "scratch": str(tmp_path), **config},
@@ -153,6 +155,21 @@ def test_forms(cluster: None, tmp_path: Path, shards: Path, told: Told) -> None:
         assert "batch_format must be one of" in line["said"]["batch_format"]
         assert "is streamed in each epoch" in line["said"]["materialize"]
         assert (line["schema"], line["stats"] > 0) == (["id"], True)
+
+
+def test_tables_and_clouds(cluster: None, tmp_path: Path, told: Told, request: pytest.FixtureRequest) -> None:
+    """Two workers begin with each place, and one reads the rest of it."""
+    found = of_adapters(request, tmp_path)
+    options: dict[str, Any] = {"columns": ["id"], "seed": 7, "with_row_valid": True}
+    data = {name: shardfeed.ray.Source(place.uri, storage_options=place.options, **options) for name, place in found.items()}
+    fit(TorchTrainer, ray_loops.places, tmp_path, data=data, places=dict.fromkeys(found), steps=3)
+    begun = told("place")
+    states = {line["name"]: line["state"] for line in begun}
+    fit(TorchTrainer, ray_loops.places, tmp_path / "rest", workers=1, data=data, places=states, steps=0, told=str(tmp_path / "told"))
+    lines = told("place")
+    assert len(lines) == 3 * len(found) and all(line["ids"] for line in begun)
+    for name, place in found.items():
+        assert sorted(i for line in lines if line["name"] == name for i in line["ids"]) == place.ids, name
 
 
 @pytest.mark.parametrize("ours", [False, True], ids=["without", "with"])

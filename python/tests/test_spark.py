@@ -23,6 +23,7 @@ import pytest
 pytest.importorskip("pyspark", reason="Spark is not installed: make test-spark")
 
 from pages import blocks, job, patched
+from places import azurite, gcs, of_adapters, s3  # noqa: F401 - fixtures
 from pyspark.ml.linalg import Matrices, MatrixUDT, Vectors, VectorUDT
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -534,6 +535,22 @@ def test_torch_distributor(source: str, scratch: Path, runtime: Path, tmp_path: 
     assert sorted(i for line in lines for i in line["ids"]) == list(range(10, ROWS)), "each row once"
     assert all(line["ids"] for line in lines)
     assert len({line["engine"] for line in lines}) == 1, "one engine for both"
+
+
+def test_tables_and_clouds(scratch: Path, runtime: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """TorchDistributor's two processes begin with each place, and one reads the rest of it."""
+    found = of_adapters(request, tmp_path)
+    told = tmp_path / "told"
+    told.mkdir()
+    (told / "places.json").write_text(json.dumps({name: [place.uri, place.options] for name, place in found.items()}))
+    env = {**os.environ, **FRUGAL}
+    env.pop("SHARDFEED_JOB", None)
+    done = subprocess.run([sys.executable, JOBS / "spark_places.py", told], capture_output=True, text=True, env=env, timeout=400)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    for name, place in found.items():
+        lines = [json.loads(path.read_text()) for path in told.glob(f"{name} *.json")]
+        assert len(lines) == 3 and all(line["ids"] for line in lines), name
+        assert sorted(i for line in lines for i in line["ids"]) == place.ids, name
 
 
 @pytest.mark.parametrize("ours", [False, True], ids=["without", "with"])

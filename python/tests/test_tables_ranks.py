@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import clouds
+import places
 import pytest
-import servers
 from ranks import readers
 
-TABLES = Path(__file__).parents[2] / "testdata" / "tables"
 BATCH, SEEN = 4, 2  # rows of a rank and step; steps that all ranks have when they are killed
 
-s3, hdfs, gcs, azurite = servers.s3, servers.hdfs, clouds.gcs, clouds.azurite  # fixtures
+s3, hdfs, gcs, azurite = places.s3, places.hdfs, places.gcs, places.azurite  # fixtures
 
 PLACES = [
     ("delta", "vectors", "s3"),
@@ -27,20 +24,6 @@ PLACES = [
     ("iceberg", "v3", "gcs"),
     ("delta", "vectors", "azurite"),
 ]
-
-
-def table(kind: str, name: str, scratch: Path) -> tuple[Path, list[int]]:
-    """The directory of a table, and the ids that its writer reads at its latest snapshot."""
-    if kind == "iceberg":
-        directory = scratch / f"iceberg-{name}"
-        with zipfile.ZipFile(TABLES / kind / f"{name}.zip") as packed:
-            packed.extractall(directory)
-        written = directory / "rows.json"
-    else:
-        directory, written = TABLES / kind / name, TABLES / kind / f"{name}.json"
-    snapshots = json.loads(written.read_text())
-    latest = snapshots[""] if "" in snapshots else snapshots[max(snapshots, key=int)]
-    return directory, sorted(row[latest["columns"].index("id")] for row in latest["rows"])
 
 
 def steps(said: str) -> Iterator[dict[str, Any]]:
@@ -54,7 +37,7 @@ def steps(said: str) -> Iterator[dict[str, Any]]:
 def test_killed_on_three_ranks_and_resumed_on_two(
     job: str, tmp_path: Path, kind: str, name: str, place: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    directory, want = table(kind, name, tmp_path)
+    directory, want = places.table(kind, name, tmp_path)
     server = request.getfixturevalue(place)
     for variable, value in server.environment.items():
         monkeypatch.setenv(variable, value)

@@ -88,6 +88,21 @@ def _checkpoint(shard: Any, steps: int, every: int) -> None:
         ray.train.report({"step": steps}, checkpoint=kept)
 
 
+def places(config: dict[str, Any]) -> None:
+    """The first steps of each data set, or all after a state."""
+    tell = Tell(config["told"])
+    for name, state in config["places"].items():
+        shard = ray.train.get_dataset_shard(name)
+        if state:
+            shard.load_state_dict(state)
+        ids = []
+        for step, batch in enumerate(shard.iter_torch_batches(batch_size=4), 1):
+            ids += ids_of(batch)
+            if step == config["steps"]:
+                break
+        tell("place", name=name, ids=ids, state=shard.state_dict())
+
+
 def forms(config: dict[str, Any]) -> None:
     """Each way to read a shard, one after the other: each begins the next epoch."""
     tell = Tell(config["told"])
