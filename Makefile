@@ -38,7 +38,8 @@
 # make bench-models  models trained on the GPU, or with MODELS="--device cpu --smoke" anywhere; MODELS=... are options of bench/gpu/models.py
 # make demo          the demo on the embedded shop
 # make testdata      generates testdata/shop
-# make histories     random tables of table formats, each version against its writer's own scan; HISTORIES=... are options of tools/tables/delta_histories.py
+# make histories     random tables of table formats, each version against its writer's own scan; HISTORIES=... and ICEBERG=... are options of
+#                    tools/tables/delta_histories.py and histories.py
 # make tables        generates testdata/tables by Spark and others, which needs Java; on two cores it takes half an hour
 
 FUZZTIME ?= 30s
@@ -46,6 +47,7 @@ CORRUPTIONS ?= 5000
 CHAOS ?= --jobs 30
 INSIGHT ?= --faults 48
 HISTORIES ?= --rs 150 --spark 50
+ICEBERG ?= --spark 60 --java 80 --py 60
 SEED ?= 1
 TOKENS ?= 60
 BENCH ?=
@@ -188,7 +190,7 @@ histories:
 	  python=$$(tools/venv tools/tables/requirements.txt)/bin/python; \
 	  $$python tools/tables/delta_histories.py "$$out/jars" "$$out/delta" $(HISTORIES); \
 	  go test -count=1 ./table/delta -run TestGolden -tables "$$out/delta"; \
-	  $$python tools/tables/histories.py "$$out/jars" "$$out/iceberg"; \
+	  $$python tools/tables/histories.py "$$out/jars" "$$out/iceberg" $(ICEBERG); \
 	  SHARDFEED_TABLES="$$out/iceberg" go test -count=1 ./table/iceberg -run TestHistories; \
 	  rm -r "$$out"
 

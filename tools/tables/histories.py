@@ -1,6 +1,6 @@
 """Writes Iceberg tables of random histories, and the rows that the writer reads at every snapshot.
 
-    python histories.py JARS DIRECTORY [spark=60] [java=80] [py=60] [first=0]
+    python histories.py JARS DIRECTORY [--spark N] [--java N] [--py N] [--first N]
 
 SHARDFEED_TABLES=DIRECTORY go test -run TestHistories ./table/iceberg compares them. The number of a
 history is its seed.
@@ -8,12 +8,12 @@ history is its seed.
 
 from __future__ import annotations
 
+import argparse
 import glob
 import json
 import os
 import random
 import subprocess
-import sys
 from typing import Any
 
 import iceberg
@@ -152,20 +152,23 @@ def by_pyiceberg(seeds: range) -> None:
 
 
 def main() -> None:
-    jars, to, *counts = sys.argv[1:]
-    wanted = {"spark": 60, "java": 80, "py": 60, "first": 0} | {k: int(v) for k, _, v in (c.partition("=") for c in counts)}
-    iceberg.WORK = os.path.abspath(to)
-    os.makedirs(to, exist_ok=True)
-    first = wanted["first"]
-    if wanted["py"]:
-        by_pyiceberg(range(first, first + wanted["py"]))
-    if wanted["java"]:
-        by_java(jars, range(first, first + wanted["java"]))
-    if wanted["spark"]:
-        spark = iceberg.session(jars)
-        by_spark(spark, range(first, first + wanted["spark"]))
+    options = argparse.ArgumentParser()
+    options.add_argument("jars")
+    options.add_argument("to")
+    for writer, count in {"spark": 60, "java": 80, "py": 60, "first": 0}.items():
+        options.add_argument(f"--{writer}", type=int, default=count)
+    o = options.parse_args()
+    iceberg.WORK = os.path.abspath(o.to)
+    os.makedirs(o.to, exist_ok=True)
+    if o.py:
+        by_pyiceberg(range(o.first, o.first + o.py))
+    if o.java:
+        by_java(o.jars, range(o.first, o.first + o.java))
+    if o.spark:
+        spark = iceberg.session(o.jars)
+        by_spark(spark, range(o.first, o.first + o.spark))
         spark.stop()
-    print(len(glob.glob(to + "/*/rows.json")), "tables")
+    print(len(glob.glob(o.to + "/*/rows.json")), "tables")
 
 
 if __name__ == "__main__":
