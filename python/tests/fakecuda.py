@@ -131,19 +131,21 @@ class Host:
     each job runs in a child of its own.
     """
 
-    def __init__(self, directory: Path, fake: bool) -> None:
+    def __init__(self, directory: Path, fake: bool, jobs: str = "cuda.py") -> None:
         self._directory = directory
         self._jobs = 0
+        self._own = {"SHARDFEED_LIBNVJPEG": str(library())} if fake else {}
         env = dict(os.environ) | ({"LD_PRELOAD": str(library())} if fake else {})
         self._process = subprocess.Popen(
-            [sys.executable, str(HERE / "jobs" / "cuda.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
+            [sys.executable, str(HERE / "jobs" / jobs)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
         )
 
     def run(self, job: str, *arguments: Any, fails: bool = False, **variables: Any) -> Said:
-        """Runs a function of jobs/cuda.py. Variables are those of the fake, as in copy_us=1000."""
+        """Runs a function of the jobs. Variables are the fake's, as in copy_us=1000."""
         self._jobs += 1
         journal, text = (self._directory / f"{self._jobs}.{kind}" for kind in ("journal", "text"))
-        env = dict(os.environ) | {f"FAKECUDART_{name.upper()}": str(value) for name, value in variables.items()}
+        names = {name: name.upper() if name.startswith("fakenvjpeg") else f"FAKECUDART_{name.upper()}" for name in variables}
+        env = dict(os.environ) | self._own | {names[name]: str(value) for name, value in variables.items()}
         env["FAKECUDART_JOURNAL"] = str(journal)
         self._send({"job": job, "arguments": arguments, "env": env, "text": str(text)})
         pid = int(self._receive())

@@ -1,7 +1,7 @@
 // A CUDA runtime without a device, for tests: it stands before torch's own (LD_PRELOAD), and so torch's real code runs on it.
 //
 // The memory of its devices is the host's. Each stream is a thread that does what it is given in order and late: a copy reads its source
-// when its turn has come, as a device does, and kernels take time and compute nothing. What a trainer must not do is a violation: it is
+// when its turn has come, as a device does. Kernels of torch take time and compute nothing. What a trainer must not do is a violation: it is
 // written into the journal, and the tests fail by it.
 //
 // Variables of the environment, read at each call:
@@ -34,7 +34,7 @@ typedef struct Work {
   const void *src;
   size_t bytes;
   void *staged;     // the copy of a pageable source, which src is then
-  int watched;      // src is page-locked memory of the host, whose sum was taken
+  int watched;      // src is page-locked memory of the host, whose sum was taken; a CALLBACK may read one, too
   uint64_t sum;
   int value;        // SET
   double seconds;   // how long it takes
@@ -83,3 +83,10 @@ int current_device(void);
 // memory.c
 typedef enum { PAGEABLE, REGISTERED, PINNED, DEVICE } Kind;
 Kind kind_of(const void *memory, int *device);
+Kind kind_of_run(const void *memory, size_t bytes); // one that begins within a piece of memory and ends behind it is a violation
+
+// kernels.c
+int kernel_number(const char *name); // or -1
+int kernel_arguments(int kernel);
+size_t kernel_argument_bytes(int kernel, int argument);
+void kernel_run(int kernel, const unsigned grid[3], const unsigned block[3], void **arguments);

@@ -160,8 +160,7 @@ static const char *name_of(Kind kind) {
   return names[kind];
 }
 
-// The kind of a whole run of memory. One that begins within a piece of memory and ends behind it is a violation.
-static Kind kind_of_run(const void *memory, size_t bytes) {
+Kind kind_of_run(const void *memory, size_t bytes) {
   lock();
   Range *r = range_at(memory);
   Kind kind = r == NULL ? PAGEABLE : r->kind;

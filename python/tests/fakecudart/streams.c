@@ -69,12 +69,10 @@ static void drop(Mark *mark) {
   if (mark != NULL && --mark->refs == 0) free(mark);
 }
 
-static void do_copy(const Work *work, int number) {
-  pause_for(work->seconds);
+static void check_source(const Work *work, int number) {
   if (work->watched && sum_of(work->src, work->bytes) != work->sum) {
     journal("violation the source of a copy of %zu bytes on stream %d was written before the copy read it", work->bytes, number);
   }
-  memcpy(work->dst, work->src, work->bytes);
 }
 
 // Does a stream's first work. Under the lock, which it lets go meanwhile.
@@ -91,13 +89,13 @@ static void run_locked(Stream *stream, Work *work) {
     break;
   }
   unlock();
+  pause_for(work->seconds);
+  check_source(work, stream->number);
   if (work->what == COPY) {
-    do_copy(work, stream->number);
+    memcpy(work->dst, work->src, work->bytes);
   } else if (work->what == SET) {
     memset(work->dst, work->value, work->bytes);
-  } else if (work->what == KERNEL) {
-    pause_for(work->seconds);
-  } else {
+  } else if (work->what == CALLBACK) {
     work->function(work->argument);
   }
   lock();
@@ -163,7 +161,7 @@ int reads_host(const void *memory, size_t bytes) {
   const char *from = memory, *to = from + bytes;
   for (Stream *stream = streams; stream != NULL; stream = stream->next) {
     for (Work *work = stream->first; work != NULL; work = work->next) {
-      if (work->what != COPY) continue;
+      if (work->what != COPY && work->what != CALLBACK) continue;
       const char *src = work->src, *dst = work->dst;
       if ((src < to && src + work->bytes > from) || (dst < to && dst + work->bytes > from)) return 1;
     }

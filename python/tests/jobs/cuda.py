@@ -424,20 +424,20 @@ def objects(shards: str) -> bool:
     return same([nodes.cpu().tolist() for nodes in found], expected)
 
 
-def serve() -> None:
+def serve(jobs: dict[str, Any]) -> None:
     """Forks a child for each job. In a child it returns when the job is done."""
     os.environ.pop("LD_PRELOAD", None)  # what is started from here needs no fake
     for line in sys.stdin:
         given = json.loads(line)
         child = os.fork()
         if child == 0:
-            run(**given)
+            run(jobs, **given)
             return
         print(child, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
-def run(job: str, arguments: list[Any], env: dict[str, str], text: str) -> None:
+def run(jobs: dict[str, Any], job: str, arguments: list[Any], env: dict[str, str], text: str) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     for name in set(os.environ) - set(env):
@@ -447,7 +447,7 @@ def run(job: str, arguments: list[Any], env: dict[str, str], text: str) -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    print(json.dumps({"answer": globals()[job](*arguments)}), flush=True)
+    print(json.dumps({"answer": jobs[job](*arguments)}), flush=True)
     if job != "ends":  # to end as programs do takes longer than most jobs
         gc.collect()
         atexit._run_exitfuncs()
@@ -455,4 +455,4 @@ def run(job: str, arguments: list[Any], env: dict[str, str], text: str) -> None:
 
 
 if __name__ == "__main__":
-    serve()
+    serve(globals())

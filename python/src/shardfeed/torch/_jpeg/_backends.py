@@ -1,0 +1,122 @@
+"""Which backend of nvJPEG decodes an image."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from ._memory import Memory
+from ._nvjpeg import DEFAULT, HARDWARE, Failed, Library, State
+
+
+class Refused(Exception):
+    """nvJPEG cannot decode images of a batch."""
+
+    def __init__(self, images: Sequence[int], reason: str) -> None:
+        super().__init__(reason)
+        self.images = list(images)  # their numbers in the batch
+        self.reason = reason
+
+
+class Backends:
+    """Decodes with the hardware of the GPU if it can, and other images with its kernels.
+
+    Images are given to the hardware unseen, until it refuses a batch. From then on each image is
+    looked at first.
+    """
+
+    def __init__(self, memory: Memory, stream: torch.cuda.Stream) -> None:
+        self._memory = memory
+        self._stream = stream
+        self._looks = False
+        self._others: Library | None = None
+        self._hardware: Library | None = None
+        try:
+            self._hardware = Library(HARDWARE, memory)
+        except Failed as e:
+            if not e.absent:
+                raise
+            self._looks = True
+            self._others = Library(DEFAULT, memory)
+
+    @property
+    def hardware(self) -> bool:
+        """Whether the GPU has hardware that decodes JPEGs."""
+        return self._hardware is not None
+
+    def decode(self, states: States, data: np.ndarray, lengths: np.ndarray, planes: np.ndarray) -> None:
+        """Starts to decode a batch to planes, and raises Refused for images that cannot be
+        decoded.
+        """
+        if self._hardware is not None and not self._looks:
+            try:
+                states.of(self._hardware).decode(data, lengths, planes, self._stream.cuda_stream)
+                return
+            except Failed as e:
+                if not e.refused:
+                    raise
+                self._looks = True
+                self._stream.synchronize()
+        able = np.zeros(len(data), bool) if self._hardware is None else self._hardware.supports(data, lengths)
+        for library, which in ((self._hardware, able), (self._others, ~able)):
+            if which.any():
+                library = library or self._other_library()
+                states.keep(data[which], lengths[which], planes[which])
+                self._checked(states, library, np.flatnonzero(which))
+
+    def _other_library(self) -> Library:
+        if self._others is None:
+            self._others = Library(DEFAULT, self._memory)
+        return self._others
+
+    def _checked(self, states: States, library: Library, which: np.ndarray) -> None:
+        data, lengths, planes = states.kept[-1]
+        stream = self._stream.cuda_stream
+        try:
+            states.of(library).decode(data, lengths, planes, stream)
+        except Failed as e:
+            if not e.refused:
+                raise
+            self._stream.synchronize()
+            refused = []
+            for i, image in enumerate(which.tolist()):
+                try:
+                    states.of(library).decode(data[i : i + 1], lengths[i : i + 1], planes[i : i + 1], stream)
+                except Failed as one:
+                    if not one.refused:
+                        raise
+                    refused.append(image)
+                self._stream.synchronize()
+            if refused:  # else they decode one by one
+                raise Refused(refused, str(e)) from e
+
+    def close(self) -> None:
+        for library in (self._hardware, self._others):
+            if library is not None:
+                library.close()
+
+
+class States:
+    """nvJPEG's states for one batch, a state for each backend that it needs."""
+
+    def __init__(self, reserve: tuple[int, int, int]) -> None:
+        self._reserve = reserve
+        self._states: dict[int, State] = {}
+        self.kept: list[tuple[np.ndarray, ...]] = []  # arguments that calls may still read
+
+    def of(self, library: Library) -> State:
+        state = self._states.get(library.backend)
+        if state is None:
+            state = self._states[library.backend] = State(library)
+            state.reserve(*self._reserve)
+        return state
+
+    def keep(self, *arrays: np.ndarray) -> None:
+        self.kept.append(arrays)
+
+    def close(self) -> None:
+        for state in self._states.values():
+            state.close()
+        self._states.clear()
