@@ -180,7 +180,7 @@ func set[V any](m *map[string]V, key string, value V) {
 	(*m)[key] = value
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // read returns the columns to read: if Columns chooses some, with the columns of matrices and the
 // files of results.

@@ -7,10 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -30,9 +28,10 @@ type Documents struct {
 
 // TokenizedDocuments are the documents of one column, and the tokenizer.
 type TokenizedDocuments struct {
-	Tokenizer string     `json:"tokenizer"`      // the column of tokens
-	Column    string     `json:"column"`         // the column of texts
-	File      []byte     `json:"file,omitempty"` // content of Tokenizer.File
+	Tokenizer string     `json:"tokenizer"`        // the column of tokens
+	Source    string     `json:"source,omitempty"` // that has a tokenizer of its own; "" is all others
+	Column    string     `json:"column"`           // the column of texts
+	File      []byte     `json:"file,omitempty"`   // content of Tokenizer.File
 	Documents []Document `json:"documents"`
 }
 
@@ -52,22 +51,58 @@ const (
 // Documents reads the first texts of the first shard of each source. It returns nil if the data set
 // has no tokenizer, or a program compared the same before with this version of the library.
 func (d *Dataset) Documents(ctx context.Context, library string) (*Documents, error) {
-	names := slices.Sorted(maps.Keys(d.tokenizers))
-	checked := d.checkedFile(names, library)
-	if _, err := os.Stat(checked); err == nil || len(names) == 0 {
+	checked := d.checkedFile(library)
+	if _, err := os.Stat(checked); err == nil || len(d.tokenizers) == 0 {
 		return nil, nil
 	}
 	all := &Documents{Checked: checked}
-	for _, name := range names {
-		for _, text := range d.tokenizers[name].Texts(name) {
-			of, err := d.documentsOf(ctx, name, text)
-			if err != nil {
-				return nil, fmt.Errorf("documents of column %q: %w", text, err)
-			}
-			all.Columns = append(all.Columns, of)
+	for _, r := range d.textReaders() {
+		of, err := r.documents(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("documents of column %q: %w", r.text, err)
 		}
+		all.Columns = append(all.Columns, of)
 	}
 	return all, nil
+}
+
+// A textReader reads the first documents of a column of texts that share a tokenizer.
+type textReader struct {
+	*Dataset
+	name, text string // columns of tokens and of texts
+	own        string // the source that has the tokenizer in place of all sources', or ""
+	given      Tokenizer
+	tokenizer  iterable.Tokenizer
+	manifests  map[int]*rowgroup.Reader // by source
+}
+
+// textReaders returns the readers of all columns of texts.
+func (d *Dataset) textReaders() (all []*textReader) {
+	add := func(r textReader) {
+		for _, text := range r.tokenizer.Texts(r.name) {
+			of := r
+			of.text = text
+			all = append(all, &of)
+		}
+	}
+	for _, name := range sortedKeys(d.tokenizers) {
+		shared := textReader{Dataset: d, name: name, given: d.spec.Tokenize[name], tokenizer: d.tokenizers[name], manifests: map[int]*rowgroup.Reader{}}
+		for i, m := range d.Manifests() {
+			if i < len(d.sources) && d.sources[i].Tokenize[name].Tokenizer != nil {
+				of := d.sources[i]
+				add(textReader{
+					Dataset: d, name: name, own: of.Name, given: d.spec.Sources[i].Tokenize[name], tokenizer: of.Tokenize[name],
+					manifests: map[int]*rowgroup.Reader{i: m},
+				})
+				continue
+			}
+			shared.manifests[i] = m
+		}
+		if len(shared.manifests) > 0 {
+			add(shared)
+		}
+	}
+	return all
 }
 
 // DocumentsJSON returns Documents as JSON, or nil.
@@ -80,15 +115,15 @@ func (d *Dataset) DocumentsJSON(ctx context.Context, library string) ([]byte, er
 }
 
 // checkedFile returns the name of the file that remembers a comparison.
-func (d *Dataset) checkedFile(names []string, library string) string {
+func (d *Dataset) checkedFile(library string) string {
 	dir := d.spec.Places().Checked
 	if dir == "" {
 		return ""
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%q\n", library)
-	for _, name := range names {
-		fmt.Fprintf(h, "%q %s\n", name, d.tokenizers[name].Line())
+	for _, r := range d.textReaders() {
+		fmt.Fprintf(h, "%q %q %q %s\n", r.name, r.text, r.own, r.tokenizer.Line())
 	}
 	for _, s := range d.firstShards() {
 		fmt.Fprintf(h, "%q %d %q\n", shard.Redact(s.URI), s.Size, s.Version)
@@ -106,26 +141,25 @@ func (d *Dataset) firstShards() (all []shard.Shard) {
 	return all
 }
 
-func (d *Dataset) documentsOf(ctx context.Context, name, text string) (of TokenizedDocuments, err error) {
-	of.Tokenizer, of.Column = name, text
-	if t := d.spec.Tokenize[name]; t.File != "" {
-		if of.File, err = d.spec.tokenizerContent(ctx, d.source.drivers, t); err != nil {
+func (t *textReader) documents(ctx context.Context) (of TokenizedDocuments, err error) {
+	of.Tokenizer, of.Source, of.Column = t.name, t.own, t.text
+	if t.given.File != "" {
+		if of.File, err = t.spec.tokenizerContent(ctx, t.source.drivers, t.given); err != nil {
 			return of, err
 		}
 	}
-	manifests := d.Manifests()
-	for i, m := range manifests {
-		if len(m.Shards()) == 0 {
+	sources := max(1, len(t.sources))
+	for _, i := range sortedKeys(t.manifests) {
+		shards := t.manifests[i].Shards()
+		if len(shards) == 0 {
 			continue
 		}
-		part := rowgroup.Part{Shards: m.Shards()[:1]}
-		if len(d.spec.Sources) > 0 {
-			part.Rename = d.spec.Sources[i].Rename
+		part := rowgroup.Part{Shards: shards[:1]}
+		if len(t.spec.Sources) > 0 {
+			part.Rename = t.spec.Sources[i].Rename
 		}
-		r := &documentReader{
-			tokenizer: d.tokenizers[name], rows: mostDocuments / len(manifests), bytes: documentBytes / len(manifests) / len(d.tokenizers),
-		}
-		if err := r.read(ctx, d.source.Stores, part, d.spec.textReading(text)); err != nil {
+		r := &documentReader{tokenizer: t.tokenizer, rows: mostDocuments / sources, bytes: documentBytes / sources / len(t.tokenizers)}
+		if err := r.read(ctx, t.source.Stores, part, t.spec.textReading(t.text)); err != nil {
 			return of, err
 		}
 		of.Documents = append(of.Documents, r.documents...)

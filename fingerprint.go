@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/iterable"
 )
 
 // Chosen describes which rows the data set reads and how it changes their values, as short texts by
@@ -19,16 +21,34 @@ func (d *Dataset) Chosen() map[string]string {
 		"Filters": s.Filters, "Part": s.Part, "Parts": s.Parts, "PartKey": s.PartKey, "PartSeed": s.PartSeed, "Subsample": s.Subsample,
 		"RowsNew": s.RowsNew, "Weight": s.Weight, "Sources": comparedSources(s.Sources), "Pack": s.Pack.compared(), "Bucket": s.Bucket.compared(),
 		"Vocabulary": s.Vocabulary, "Unknown": s.Unknown, "Cast": s.Cast, "Hash": s.Hash, "Scale": s.Scale, "Stack": s.Stack, "Images": s.Images, "Boxes": s.Boxes,
-		"Tokenize": comparedTokenizers(d.tokenizers),
 	} {
 		if v := reflect.ValueOf(value); !v.IsZero() && (v.Kind() != reflect.Map || v.Len() > 0) {
 			all[field] = comparedText(value)
 		}
 	}
+	d.addTokenizers(all)
 	if d.rows != nil {
 		all["Rows"] = d.rows.Digest()[:16]
 	}
 	return all
+}
+
+// addTokenizers adds what the tokens of columns depend on. Ranks may have the files under other
+// names.
+func (d *Dataset) addTokenizers(to map[string]string) {
+	add := func(field string, of map[string]iterable.Tokenizer) {
+		lines := map[string]string{}
+		for name, t := range of {
+			lines[name] = t.Line()
+		}
+		if len(lines) > 0 {
+			to[field] = comparedText(lines)
+		}
+	}
+	add("Tokenize", d.tokenizers)
+	for _, s := range d.sources {
+		add(fmt.Sprintf("Sources[%q]", s.Name), s.Tokenize)
+	}
 }
 
 // comparedSources returns the rules of sources by name. Ranks may find the data and the rows files
@@ -37,7 +57,7 @@ func comparedSources(sources []Source) map[string]Source {
 	all := map[string]Source{}
 	for _, s := range sources {
 		name := s.Name
-		s.Name, s.Addresses, s.Rows, s.Weight, s.Repeat, s.Choose = "", nil, "", 0, 0, 0
+		s.Name, s.Addresses, s.Rows, s.Weight, s.Repeat, s.Choose, s.Tokenize = "", nil, "", 0, 0, 0, nil
 		all[name] = s
 	}
 	return all

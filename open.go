@@ -57,6 +57,7 @@ type Dataset struct {
 	spec       Spec
 	rows       *rule.RowList // of the rows file, or nil
 	tokenizers map[string]iterable.Tokenizer
+	sources    []iterable.Source // whose tokenizers replace these
 	source     *source
 	host       *Host
 	own        bool   // the host is the data set's own
@@ -106,7 +107,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	if err != nil {
 		return nil, errors.Join(s.blame(err), from.drivers.Close())
 	}
-	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, tokenizers: o.Tokenize, source: from, host: h, follows: s.Snapshot}, nil
+	return &Dataset{Dataset: ds, spec: s, rows: o.Rows, tokenizers: o.Tokenize, sources: o.Sources, source: from, host: h, follows: s.Snapshot}, nil
 }
 
 // readFiles reads the files of a plan, of a list of shards and of rows.

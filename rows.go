@@ -121,6 +121,8 @@ type Source struct {
 
 	// Rename gives columns of the files other names; the rule uses the new ones.
 	Rename map[string]string `json:"rename,omitempty"`
+
+	OwnTokens
 }
 
 // ChoosesRows reports whether the source has a rule.

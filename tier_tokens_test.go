@@ -52,6 +52,11 @@ func TestTierKeepsTokens(t *testing.T) {
 			s.Addresses = nil
 			s.Sources = []Source{{Name: "a", Addresses: []string{shop}, Weight: 2}, {Name: "b", Addresses: []string{shop}, Weight: 1, Choice: Choice{Filters: "price > 20"}}}
 		}),
+		"sources, one with its own": spec(func(s *Spec) {
+			s.Addresses = nil
+			own := OwnTokens{Tokenize: title(Tokenizer{Content: long})}
+			s.Sources = []Source{{Name: "a", Addresses: []string{shop}, Weight: 2}, {Name: "b", Addresses: []string{shop}, Weight: 1, OwnTokens: own}}
+		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(dirVariable, t.TempDir())

@@ -51,21 +51,26 @@ type Tokenizer struct {
 	Labels []string `json:"labels,omitempty"`
 }
 
+// UnmarshalJSON takes the address of a file too.
+func (t *Tokenizer) UnmarshalJSON(b []byte) error {
+	*t = Tokenizer{}
+	if len(b) > 0 && b[0] == '"' {
+		return json.Unmarshal(b, &t.File)
+	}
+	type plain Tokenizer
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	return d.Decode((*plain)(t))
+}
+
 // maxTokenizer limits the bytes of a tokenizer.json. A file of 262,144 tokens has 35 MB.
 const maxTokenizer = 256 << 20
 
-// validateTokenize checks what needs no file.
+// validateTokenize checks the tokenizers of the spec and of its sources.
 func (s Spec) validateTokenize(l *option.List) {
 	for _, name := range slices.Sorted(maps.Keys(s.Tokenize)) {
 		t, field := s.Tokenize[name], fmt.Sprintf("Tokenize[%q]", name)
-		if (t.File == "") == (len(t.Content) == 0) {
-			l.Add(field, "must have either the address of a tokenizer.json or its content")
-		}
-		l.Within(field+".MaxTokens", int64(t.MaxTokens), 1<<30)
-		if len(t.SpecialTokens) > 0 && t.Pattern == "" {
-			l.Add(field+".SpecialTokens", "need the pattern of a file of tiktoken; a tokenizer.json has its own")
-		}
-		l.OneOf(field+".Specials", t.Specials, "parse", "text", "error")
+		t.validate(l, field)
 		for _, text := range t.made().Texts(name) {
 			if s.Vocabulary[text] != nil {
 				l.Add(field, "contradicts {Vocabulary} of column %q; leave one of the two out", text)
@@ -80,6 +85,19 @@ func (s Spec) validateTokenize(l *option.List) {
 			l.Add("Pack", "needs {Tokenize} to find the number of token %q; give a number", text)
 		}
 	}
+	s.validateOwnTokens(l)
+}
+
+// validate checks what needs no file.
+func (t Tokenizer) validate(l *option.List, field string) {
+	if (t.File == "") == (len(t.Content) == 0) {
+		l.Add(field, "must have either the address of a tokenizer.json or its content")
+	}
+	l.Within(field+".MaxTokens", int64(t.MaxTokens), 1<<30)
+	if len(t.SpecialTokens) > 0 && t.Pattern == "" {
+		l.Add(field+".SpecialTokens", "need the pattern of a file of tiktoken; a tokenizer.json has its own")
+	}
+	l.OneOf(field+".Specials", t.Specials, "parse", "text", "error")
 }
 
 // tokenText returns the first token that is given by its text, or "".
@@ -101,10 +119,48 @@ func (t Tokenizer) made() iterable.Tokenizer {
 // writesAround reports whether a packing writes tokens around documents.
 func (p *Pack) writesAround() bool { return p.EOS != nil || p.BOS != nil || p.EOSText+p.BOSText != "" }
 
-// readTokenizers loads the tokenizers, and finds the tokens that the packing names by their texts.
-func (h *Host) readTokenizers(ctx context.Context, stores shard.Store, s Spec, o *iterable.Options) error {
-	for _, name := range slices.Sorted(maps.Keys(s.Tokenize)) {
-		of := s.Tokenize[name]
+// readTokenizers loads the tokenizers of the spec, and the ones by which sources
+// replace them. It finds the tokens that the packing names by their texts.
+func (h *Host) readTokenizers(ctx context.Context, stores shard.Store, s Spec, o *iterable.Options) (err error) {
+	if o.Tokenize, err = h.loadTokenizers(ctx, stores, s, s.Tokenize); err != nil {
+		return err
+	}
+	if o.Pack, err = s.Pack.found(o.Pack, o.Tokenize, ""); err != nil {
+		return err
+	}
+	for i, of := range s.Sources {
+		own, err := h.loadTokenizers(ctx, stores, s, s.inherited(of.Tokenize))
+		if err == nil && of.packs(s.Pack) != "" {
+			p := s.packOf(of)
+			o.Sources[i].Pack, err = p.found(p.options(), own, "; give the source a token of its own for it")
+		}
+		if err != nil {
+			return &iterable.SourceError{Source: of.Name, Err: err}
+		}
+		o.Sources[i].Tokenize = own
+	}
+	if len(o.Tokenize) == 0 {
+		return nil
+	}
+	return o.Validate()
+}
+
+// inherited returns tokenizers of a source with the Join and Labels that they replace.
+func (s Spec) inherited(own map[string]Tokenizer) map[string]Tokenizer {
+	own = maps.Clone(own)
+	for name, t := range own {
+		if t.Join == nil {
+			t.Join, t.Labels = s.Tokenize[name].Join, s.Tokenize[name].Labels
+			own[name] = t
+		}
+	}
+	return own
+}
+
+// loadTokenizers loads the tokenizers of columns.
+func (h *Host) loadTokenizers(ctx context.Context, stores shard.Store, s Spec, all map[string]Tokenizer) (made map[string]iterable.Tokenizer, err error) {
+	for _, name := range sortedKeys(all) {
+		of := all[name]
 		t, err := h.tokenizer(ctx, stores, s, of)
 		if err != nil {
 			at, hint := "the given tokenizer", ""
@@ -114,36 +170,31 @@ func (h *Host) readTokenizers(ctx context.Context, stores shard.Store, s Spec, o
 			if errors.Is(err, fs.ErrNotExist) && path.Ext(at) != ".json" {
 				hint = "; to use a name of the Hugging Face Hub, download the tokenizer.json of the model"
 			}
-			return &OptionError{Field: fmt.Sprintf("Tokenize[%q]", name), Text: fmt.Sprintf("cannot use %s: %s%s", option.Literal(at), option.Literal(err.Error()), hint), Err: err}
+			return nil, &OptionError{Field: fmt.Sprintf("Tokenize[%q]", name), Text: fmt.Sprintf("cannot use %s: %s%s", option.Literal(at), option.Literal(err.Error()), hint), Err: err}
 		}
-		if o.Tokenize == nil {
-			o.Tokenize = map[string]iterable.Tokenizer{}
-		}
-		made := of.made()
-		made.Tokenizer, made.Name = t, shard.Redact(of.File)
-		o.Tokenize[name] = made
+		one := of.made()
+		one.Tokenizer, one.Name = t, shard.Redact(of.File)
+		set(&made, name, one)
 	}
-	if s.Pack == nil {
-		return nil
-	}
-	return s.Pack.findTokens(o)
+	return made, nil
 }
 
-// findTokens finds the numbers of tokens that are given by their texts, and checks the options then.
-func (p *Pack) findTokens(o *iterable.Options) (err error) {
-	if p.tokenText() == "" {
-		return nil
+// found returns a packing with the numbers of tokens that are given by their texts. The error of a
+// token that a tokenizer does not have ends with a hint.
+func (p *Pack) found(to *iterable.Pack, tokenizers map[string]iterable.Tokenizer, hint string) (_ *iterable.Pack, err error) {
+	if p == nil || p.tokenText() == "" {
+		return to, nil
 	}
 	find := func(t namedToken) (int64, error) {
 		if t.Text == "" {
 			return t.ID, nil
 		}
 		for name := range p.Columns {
-			if of, ok := o.Tokenize[name]; ok {
+			if of, ok := tokenizers[name]; ok {
 				if id, ok := of.ID(t.Text); ok {
 					return int64(id), nil
 				}
-				return 0, &OptionError{Field: "Pack", Text: option.Sprintf("names a token as %s that the tokenizer of column %q does not have: %q", t.name, name, t.Text)}
+				return 0, &OptionError{Field: "Pack", Text: option.Sprintf("names a token as %s that the tokenizer of column %q does not have: %q%s", t.name, name, t.Text, hint)}
 			}
 		}
 		return 0, &OptionError{Field: "Pack", Text: option.Sprintf("needs {Tokenize} of the column that it packs to find the number of token %q; give a number", t.Text)}
@@ -152,23 +203,21 @@ func (p *Pack) findTokens(o *iterable.Options) (err error) {
 		name, text string
 		set        func(id int64)
 	}{
-		{"eos", p.EOSText, func(id int64) { o.Pack.EOS = &id }},
-		{"bos", p.BOSText, func(id int64) { o.Pack.BOS = &id }},
-		{"value", p.ValueText, func(id int64) { o.Pack.Value = id }},
+		{"eos", p.EOSText, func(id int64) { to.EOS = &id }},
+		{"bos", p.BOSText, func(id int64) { to.BOS = &id }},
+		{"value", p.ValueText, func(id int64) { to.Value = id }},
 	} {
 		if t.text == "" {
 			continue
 		}
 		id, err := find(namedToken{t.name, Token{Text: t.text}})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		t.set(id)
 	}
-	if o.Pack.FIM, err = p.FIM.options(find); err != nil {
-		return err
-	}
-	return o.Validate()
+	to.FIM, err = p.FIM.options(find)
+	return to, err
 }
 
 // tokenizer loads a tokenizer, or returns the one that another data set of the host uses.
@@ -262,16 +311,6 @@ func fetchFile(ctx context.Context, store shard.Store, address string, most int6
 	b = make([]byte, files[0].Size)
 	err = shard.Rereading(ctx, o, func(o shard.Object) error { return o.ReadAt(ctx, b, 0) })
 	return b, err
-}
-
-// comparedTokenizers returns what the tokens of columns depend on, for ranks that may have the file
-// under other names.
-func comparedTokenizers(all map[string]iterable.Tokenizer) map[string]string {
-	lines := map[string]string{}
-	for name, t := range all {
-		lines[name] = t.Line()
-	}
-	return lines
 }
 
 // tokenizes reports whether tokens are made of a column.

@@ -31,7 +31,7 @@ type blend interface {
 	// source.
 	counts(state shuffle.State) map[string]int64
 
-	// compare lists what differs from a state, of what only a blend of several sources has.
+	// compare lists the differences from a state that only a blend of several sources can have.
 	compare(to *contradictions, state shuffle.State)
 
 	// save adds the order of a state to a plan file.

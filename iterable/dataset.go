@@ -79,14 +79,13 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 	}
 	m := all[0]
 	o.tellFound(addresses, all)
-	if c.transforms, err = transform.Bind(m.Schema(), o.changes().Within(c.memory)); err != nil {
+	if _, err = transform.Bind(m.Schema(), o.changes()); err != nil {
 		if len(o.Tokenize) == 0 { // else rules may name columns of tokens
 			_, ruleErr := samples.Bind(o.rule(), m, saved.ManifestOf(m), &transform.Columns{Schema: m.Schema()}) // all that is wrong at once
 			err = errors.Join(err, ruleErr)
 		}
 		return nil, errors.Join(err, m.Close())
 	}
-	c.transforms.KeepIn(m)
 	d := &Dataset{common: c, options: o, notes: newLaneNotes(o.LaneDir)}
 	s, err := newSource(ctx, c, "", addresses, m, o)
 	if err != nil {
@@ -101,13 +100,13 @@ func (d *Dataset) Schema() *column.Schema {
 	if k := d.packing(); k != nil {
 		return k.Layout.Schema()
 	}
-	return d.transforms.Schema
+	return d.sources[0].transforms.Schema
 }
 
-// Transform changes the blocks of a unit that the caller has just decoded, as streams do. Rows that
-// are not among rows may get empty values; nil is all.
+// Transform changes the blocks of a unit of the first source, which the caller has just decoded, as
+// streams do. Rows that are not among rows may get empty values; nil is all.
 func (d *Dataset) Transform(of *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) error {
-	_, err := d.transforms.Apply(of, blocks, rows)
+	_, err := d.sources[0].transforms.Apply(of, blocks, rows)
 	return err
 }
 
@@ -115,7 +114,7 @@ func (d *Dataset) Transform(of *rowgroup.Decoder, blocks []*rowgroup.Block, rows
 // batch.
 func (d *Dataset) BatchSchema() *column.Schema {
 	if d.Buckets() {
-		return d.transforms.Schema
+		return d.sources[0].transforms.Schema
 	}
 	return d.Schema()
 }

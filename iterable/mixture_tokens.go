@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rowgroup"
@@ -93,10 +92,11 @@ func (d *mixture) tokensOf(ctx context.Context, parts []rowgroup.Part) ([]int64,
 }
 
 func countTokens(ctx context.Context, c *common, manifests []*rowgroup.Reader, o Options, name string) (all []int64, err error) {
-	if c.transforms, err = transform.Bind(manifests[0].Schema(), o.changes().Within(c.memory)); err != nil {
-		return nil, err
+	made, err := transform.Bind(manifests[0].Schema(), o.changes())
+	if err == nil {
+		err = samples.CheckTokens(name, made.Schema.Fields)
 	}
-	if err := checkTokens(name, c.transforms.Schema.Fields); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	for i, m := range manifests {
@@ -118,9 +118,10 @@ func (d *mixture) tokensColumn() (string, error) {
 		return d.options.Tokens, nil
 	}
 	var lists []string
-	for _, f := range d.transforms.Schema.Fields {
+	made := d.sources[0].transforms
+	for _, f := range made.Schema.Fields {
 		switch {
-		case f.Name == "" || !hasTokens(f) || f.Name == LabelsColumn && d.transforms.Labels() != nil:
+		case f.Name == "" || !samples.HasTokens(f) || f.Name == LabelsColumn && made.Labels() != nil:
 		case d.options.Bucket != nil && d.options.Bucket.Name() == f.Name:
 			return f.Name, nil
 		default:
@@ -136,18 +137,4 @@ func (d *mixture) tokensColumn() (string, error) {
 	}
 	return "", &OptionError{Field: "WeightsIn", Text: fmt.Sprintf("%q needs to know which lists are tokens, and there are %s: name one of them by {Tokens}",
 		InTokens, option.Literal(strings.Join(lists, ", ")))}
-}
-
-func hasTokens(f *column.Field) bool {
-	return f.Kind == column.List && f.Children[0].Kind == column.Fixed
-}
-
-// checkTokens returns an error if a requested column has no tokens.
-func checkTokens(name string, fields []*column.Field) error {
-	for _, f := range fields {
-		if f.Name == name && !hasTokens(f) {
-			return &OptionError{Field: "Tokens", Text: fmt.Sprintf("must be a column of lists of fixed-width values, got %v"+samples.TokenizeFirst(f), f)}
-		}
-	}
-	return nil
 }

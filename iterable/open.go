@@ -7,6 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -79,11 +80,12 @@ func (d *Dataset) portion(r order, w shuffle.Worker, start stepper, o StreamOpti
 
 // sharedMemory is the memory of the stores below, of tokenizers' tables, and of deleted rows.
 func (d *Dataset) sharedMemory() int64 {
-	tables, _ := d.transforms.Memory()
+	var deleted int64
+	var all []*transform.Columns
 	for _, s := range d.sources {
-		tables += s.options.table.Bytes()
+		deleted, all = deleted+s.options.table.Bytes(), append(all, &s.transforms)
 	}
-	return d.options.StoreMemory + tables
+	return d.options.StoreMemory + deleted + transform.Tables(all...)
 }
 
 // recount counts the samples of a state's units, which may take a pass over the data.
@@ -130,9 +132,6 @@ func (d *Dataset) newStream(p portion, base shuffle.State, start stepper, draws 
 // readAhead returns a reader of loads of the data set.
 func (d *Dataset) readAhead(m *rowgroup.Reader, o ahead.Options) *ahead.Reader {
 	o.Manifest, o.Sharing, o.OverEstimate = m, &d.sharing, d.options.Events.OverEstimate
-	if len(d.transforms.Steps) > 0 {
-		o.Transform = d.transforms.Apply
-	}
 	return ahead.New(o)
 }
 

@@ -127,7 +127,7 @@ func (d *Dataset) Plan(worldSize int, o StreamOptions) (*Plan, error) {
 // TextPlans describes the columns that get tokens, and their texts as far as these are counted.
 func (d *Dataset) TextPlans() (all []TextPlan) {
 	for _, s := range d.sources {
-		all = samples.AddTextPlans(all, samples.NewTextPlans(&d.transforms, s.manifest, s.packing(), s.counted()))
+		all = samples.AddTextPlans(all, samples.NewTextPlans(&s.transforms, s.manifest, s.packing(), s.counted()), s.name)
 	}
 	return all
 }

@@ -76,7 +76,7 @@ func (d *Dataset) SavedManifest() *SavedManifest {
 // file.
 func (d *Dataset) SaveManifest(dir string) (path string, err error) {
 	for _, s := range d.sources {
-		if lines := d.transforms.Lines(); lines != nil {
+		if lines := s.transforms.Lines(); lines != nil {
 			if err := saved.KeepTokens(dir, s.data.Rule, strings.Join(lines, ", ")); err != nil {
 				return "", err
 			}

@@ -45,11 +45,13 @@ type sizes struct {
 	total    func() (decoded, values int64) // of all groups, each as a block of its own
 	few      sync.Map                       // rowgroup.Kept by group and rows
 	encoders int64                          // bytes of a goroutine that makes tokens
+
+	transforms *transform.Columns // nil leaves columns
 }
 
 func newSizes(m *rowgroup.Reader, t *transform.Columns, copied bool) *sizes {
 	_, encoders := t.Memory()
-	return &sizes{manifest: m, copied: copied, decoded: estimate.NewGroups(m, t.Tokenized()).Of, total: sync.OnceValues(m.TotalBytes), encoders: encoders}
+	return &sizes{manifest: m, transforms: t.OrNil(), copied: copied, decoded: estimate.NewGroups(m, t.Tokenized()).Of, total: sync.OnceValues(m.TotalBytes), encoders: encoders}
 }
 
 // newLoad returns the load of a span of a unit, charged for all rows that are decoded. divided lets
@@ -62,7 +64,7 @@ func (s *sizes) newLoad(u shuffle.Unit, sp shuffle.Span, divided bool) *ahead.Lo
 	c := s.spanCost(u, sp, divided)
 	g := s.manifest.Groups()[u.Group]
 	return &ahead.Load{
-		Manifest: s.manifest, Rules: s.rules, Place: s.before + u.Group,
+		Manifest: s.manifest, Rules: s.rules, Transforms: s.transforms, Place: s.before + u.Group,
 		Rows: rowgroup.Rows{Shard: int(g.Shard), RowGroup: int(g.RowGroup), Lo: lo, Hi: hi}, Span: sp, Samples: u.Samples,
 		Group: u.Group, Parts: c.parts,
 		Estimate: ahead.Estimate{Fetch: c.fetch, Decode: c.bytes() + c.scratch, Scratch: c.scratch},

@@ -21,18 +21,17 @@ import (
 
 // common is shared by the sources of a data set.
 type common struct {
-	stores     shard.Stores
-	pool       *mem.Pool // where blocks live
-	budget     *mem.Budget
-	memory     int64             // limit of a rank's stream
-	fetchers   int               // of a stream
-	copied     bool              // some shards are read, not lent
-	transforms transform.Columns // of loads
-	sharing    ahead.Sharing
-	losses     lossList
-	lost       func(Loss) // may be nil
-	lengths    samples.LengthStore
-	keeping    *keep.Keeping
+	stores   shard.Stores
+	pool     *mem.Pool // where blocks live
+	budget   *mem.Budget
+	memory   int64 // limit of a rank's stream
+	fetchers int   // of a stream
+	copied   bool  // some shards are read, not lent
+	sharing  ahead.Sharing
+	losses   lossList
+	lost     func(Loss) // may be nil
+	lengths  samples.LengthStore
+	keeping  *keep.Keeping
 }
 
 // newCommon returns what the sources of these shards share.
@@ -64,18 +63,19 @@ func (c *common) closeAfter(err error) {
 // data set has one. It is safe for concurrent use.
 type source struct {
 	*common
-	name      string   // in a mixture; else ""
-	options   Options  // with the rule of this source
-	addresses []string // of the shards
-	manifest  *rowgroup.Reader
-	data      *shuffle.Manifest // the same, as the plan sees it
-	bytes     int64             // uncompressed, of all columns
-	sizes     *sizes
-	rules     *samples.Rules // nil: each row is a sample
-	reading   samples.Data
-	samples   int64 // of an epoch
-	sampled   sampled
-	tokens    int64 // of its samples, where the weights of a mixture are in tokens
+	name       string            // in a mixture; else ""
+	options    Options           // with the rule of this source
+	transforms transform.Columns // of loads
+	addresses  []string          // of the shards
+	manifest   *rowgroup.Reader
+	data       *shuffle.Manifest // the same, as the plan sees it
+	bytes      int64             // uncompressed, of all columns
+	sizes      *sizes
+	rules      *samples.Rules // nil: each row is a sample
+	reading    samples.Data
+	samples    int64 // of an epoch
+	sampled    sampled
+	tokens     int64 // of its samples, where the weights of a mixture are in tokens
 
 	fileMemory int64 // for which units are cut in file order
 
@@ -89,10 +89,15 @@ type source struct {
 
 // newSource binds the rule of the options to shards, and counts its samples.
 func newSource(ctx context.Context, c *common, name string, addresses []string, m *rowgroup.Reader, o Options) (*source, error) {
-	d := &source{
-		common: c, name: name, options: o, addresses: addresses, manifest: m, data: saved.SharedManifest(m, o.listed), fileMemory: c.memory, units: map[cut]*shuffle.Units{}, cutting: make(chan struct{}, 1),
-		sizes: newSizes(m, &c.transforms, shard.ReadsOf(c.stores, m.Shards()) > 0), // no reads: a disk, whose bytes are lent
+	t, err := transform.Bind(m.Schema(), o.changes().Within(c.memory))
+	if err != nil {
+		return nil, err
 	}
+	t.KeepIn(m)
+	d := &source{
+		common: c, name: name, options: o, transforms: t, addresses: addresses, manifest: m, data: saved.SharedManifest(m, o.listed), fileMemory: c.memory, units: map[cut]*shuffle.Units{}, cutting: make(chan struct{}, 1),
+	}
+	d.sizes = newSizes(m, &d.transforms, shard.ReadsOf(c.stores, m.Shards()) > 0) // no reads: a disk, whose bytes are lent
 	d.reading = samples.Data{
 		Manifest: m, List: d.data, Budget: c.budget, Memory: c.memory, StoreMemory: o.StoreMemory, Fetchers: c.fetchers, TooLarge: c.tooLarge,
 		StepFrom: o.stepFrom, PruneFrom: o.pruneFrom,
@@ -100,8 +105,7 @@ func newSource(ctx context.Context, c *common, name string, addresses []string, 
 	for _, g := range m.Groups() {
 		d.bytes += g.Bytes
 	}
-	err := tables.Check(o.table, m)
-	if err == nil {
+	if err = tables.Check(o.table, m); err == nil {
 		err = d.bind()
 	}
 	if err == nil {

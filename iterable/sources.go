@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shuffle"
 	"github.com/shardfeed/shardfeed/table"
@@ -32,7 +33,13 @@ type Source struct {
 	RowWeight string            // as Options.Weight
 	Rename    map[string]string // columns of the files to the data set's
 	Snapshot  string            // as Options.Snapshot
-	table     *table.Snapshot   // of Addresses, when it is open
+
+	// Tokenize replaces tokenizers of Options.Tokenize, of the same columns, for the texts of the
+	// source. Pack is Options.Pack with tokens of these; nil leaves it.
+	Tokenize map[string]Tokenizer
+	Pack     *Pack
+
+	table *table.Snapshot // of Addresses, when it is open
 }
 
 // mostSources bounds their number.
@@ -75,6 +82,9 @@ func (o Options) parseSources(p *option.List) {
 		}
 		if o.Sources[i].filter, err = parseRule(s.options(o)); err != nil {
 			of.Join(option.NewError(fmt.Sprintf("Sources[%q]", s.Name), err.Error()))
+		}
+		if err = errors.Join(transform.ValidateReplaced(o.Tokenize, s.Tokenize), o.Pack.ValidateTokens(s.Pack)); err != nil {
+			of.Join(&SourceError{s.Name, err})
 		}
 		p.Join(of.Err())
 	}
@@ -220,6 +230,7 @@ func (s Source) options(o Options) Options {
 	o.Plan = nil // of all sources
 	o.Choice, o.filter, o.Weight = s.Choice, s.filter, s.RowWeight
 	o.Snapshot, o.table = s.Snapshot, s.table
+	o.Tokenize, o.Pack = transform.Replaced(o.Tokenize, s.Tokenize), cmp.Or(s.Pack, o.Pack)
 	return o
 }
 

@@ -67,10 +67,9 @@ func openSources(ctx context.Context, stores shard.Stores, o Options) (_ *Datase
 // open opens the sources, of whose shards and parts these are the manifests.
 func (d *mixture) open(ctx context.Context, all []*rowgroup.Reader, parts []rowgroup.Part) (err error) {
 	o := d.options
-	if d.transforms, err = transform.Bind(all[0].Schema(), o.changes().Within(d.memory)); err != nil {
+	if _, err = transform.Bind(all[0].Schema(), o.changes()); err != nil { // the error of a source would name it
 		return err
 	}
-	d.transforms.KeepIn(all...)
 	for i, m := range all {
 		of := o.Sources[i].options(o)
 		of.Inventory, of.listed = o.Inventory.Of(i), o.Manifest.Of(i)

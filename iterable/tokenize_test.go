@@ -267,14 +267,14 @@ func TestTokenizeCountsAreKept(t *testing.T) {
 		state := s.State()
 		_, err := changed.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 2, State: &state})
 		var e *shuffle.MismatchError
-		if !errors.As(err, &e) || e.Field != "rule" || !strings.Contains(err.Error(), strings.Join(changed.transforms.Lines(), ", ")+"; the rule "+d.Rule()+" had: no tokenizer that this machine knows") {
+		if !errors.As(err, &e) || e.Field != "rule" || !strings.Contains(err.Error(), strings.Join(changed.sources[0].transforms.Lines(), ", ")+"; the rule "+d.Rule()+" had: no tokenizer that this machine knows") {
 			t.Errorf("the state of another tokenizer: %v", err)
 		}
 		if _, err := d.SaveManifest(kept); err != nil {
 			t.Fatal(err)
 		}
 		_, err = changed.Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 2, State: &state})
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), "had: "+strings.Join(d.transforms.Lines(), ", ")) {
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), "had: "+strings.Join(d.sources[0].transforms.Lines(), ", ")) {
 			t.Errorf("the state of another tokenizer that is known: %v", err)
 		}
 		if err := os.RemoveAll(kept); err != nil {
@@ -382,7 +382,7 @@ func TestAnotherTokenizerIsRefused(t *testing.T) {
 					here = tok.Fingerprint()
 				}
 				refused := func(err error) bool {
-					return errors.As(err, &e) && e.Field == "rule" && strings.Contains(err.Error(), here) && strings.Contains(err.Error(), d.transforms.Lines()[0])
+					return errors.As(err, &e) && e.Field == "rule" && strings.Contains(err.Error(), here) && strings.Contains(err.Error(), d.sources[0].transforms.Lines()[0])
 				}
 				if _, err := begin(tok).Stream(t.Context(), shuffle.Worker{}, StreamOptions{BatchSize: 4, State: &state}); !refused(err) {
 					t.Errorf("the state of another tokenizer: %v", err)

@@ -117,8 +117,8 @@ func TestTrailOfADraw(t *testing.T) {
 				store = &remoteLagging{lagging: lag}
 			}
 			d := open(t, store, Options{Words: words, Resources: Resources{Fetchers: 1}})
-			if apply := d.transforms.Steps[0].Apply; c.decodes {
-				d.transforms.Steps[0].Apply = func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (transform.Made, error) {
+			if apply := d.sources[0].transforms.Steps[0].Apply; c.decodes {
+				d.sources[0].transforms.Steps[0].Apply = func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (transform.Made, error) {
 					time.Sleep(2 * slowness)
 					return apply(d, blocks, rows)
 				}

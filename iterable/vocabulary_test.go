@@ -115,7 +115,7 @@ func TestVocabularyErrors(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	d = open(t, store, Options{Words: Words{Vocabulary: map[string][]string{"label": {"x"}}}})
-	d.transforms.Steps[0].Apply = func(*rowgroup.Decoder, []*rowgroup.Block, []uint32) (transform.Made, error) { panic("no more ink") }
+	d.sources[0].transforms.Steps[0].Apply = func(*rowgroup.Decoder, []*rowgroup.Block, []uint32) (transform.Made, error) { panic("no more ink") }
 	_, err = stream(t, d, shuffle.Worker{}, StreamOptions{}).Next(t.Context())
 	var p *PanicError
 	if !errors.As(err, &p) || p.Value != "no more ink" {

@@ -84,7 +84,10 @@ func (a *app) ofSources(ctx context.Context, _ []string, f *flags) (all counting
 // counted counts the rows that the flags choose of one table, and the tokens of their texts.
 func (a *app) counted(ctx context.Context, addresses []string, f *flags) (n counting.Rows, err error) {
 	rows, find := *f, a.total
-	rows.Tokenize = nil
+	rows.Tokenize, rows.Sources = nil, slices.Clone(f.Sources)
+	for i := range rows.Sources {
+		rows.Sources[i].OwnTokens = shardfeed.OwnTokens{}
+	}
 	if f.ChoosesRows() || len(f.Sources) > 0 && f.Sources[0].ChoosesRows() || table.AnyTable(addresses) { // which may have deleted rows
 		find = a.chosen
 	}
@@ -106,7 +109,8 @@ func (a *app) countTokens(ctx context.Context, addresses []string, f *flags, col
 	of.Columns, of.Pack = []string{column}, &shardfeed.Pack{Columns: map[string]int{column: tokensAtOnce}}
 	of.Tokenize = map[string]shardfeed.Tokenizer{column: f.Tokenize[column]}
 	if len(f.Sources) > 0 {
-		addresses = nil
+		addresses, of.Sources = nil, slices.Clone(f.Sources)
+		of.Sources[0].OwnTokens = f.Sources[0].Only(column)
 	}
 	ds, err := a.open(ctx, addresses, &of)
 	var wrong *iterable.OptionError

@@ -80,7 +80,7 @@ is fetched once.`,
 	})
 }
 
-// warms registers the flags of what a run reads, and of the cache.
+// warms registers the flags that choose the data of a run, and of the cache.
 func (f *flags) warms(fs *pflag.FlagSet, ranks *warmRanks, decoded *bool) {
 	f.add(fs, "what")
 	ranks.flags(fs)

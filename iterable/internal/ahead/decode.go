@@ -162,10 +162,10 @@ func (r *Reader) stacksOf(l *Load, order []uint32) *rowgroup.Stacks {
 // transform changes the blocks of a load as the options say.
 func (r *Reader) transform(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32, l *Load) (err error) {
 	defer panics.Caught(l.Manifest, l.Rows, &err)
-	if r.Transform == nil {
+	if l.Transforms == nil {
 		return nil
 	}
-	made, err := r.Transform(d, blocks, rows)
+	made, err := l.Transforms.Apply(d, blocks, rows)
 	r.counts.add(Counts{Tokens: made.Tokens, Special: made.Special, Truncated: made.Cut})
 	var e *rowgroup.Error
 	if errors.As(err, &e) {

@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
+	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 )
 
 // A Key names what a stream must have before it can go on: a span of a lane of an epoch of a
@@ -34,6 +35,8 @@ type Load struct {
 	Manifest *rowgroup.Reader // of its source
 	Rules    *samples.Rules   // of its source; nil: each row is a sample
 	Place    int              // of its row group among the row groups of all sources
+
+	Transforms *transform.Columns // of its source, which change its blocks; nil leaves them
 
 	Rows     rowgroup.Rows
 	Span     shuffle.Span // the samples of the unit that its blocks hold

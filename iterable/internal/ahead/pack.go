@@ -81,7 +81,7 @@ func (y *layer) packUnit(l *Load) (blocks []*rowgroup.Block, extra int64, err er
 // needs their lengths first: by the column of lengths, or by the lists' levels.
 func (y *layer) packDirect(l *Load) (blocks []*rowgroup.Block, extra int64, err error) {
 	r, p := y.reader, y.packer
-	if p.Bucket != nil || r.Transform != nil {
+	if p.Bucket != nil || l.Transforms != nil {
 		return nil, 0, rowgroup.ErrNotDirect
 	}
 	if err := y.rowTokens(l); err != nil {

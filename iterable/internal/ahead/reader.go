@@ -10,7 +10,6 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/keep"
-	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 )
 
@@ -33,10 +32,6 @@ type Options struct {
 	Schedule Schedule // nil: only LoadNow loads
 	Sharing  *Sharing // of the streams of a data set
 	Seed     uint64   // of the random numbers of samples
-
-	// Transform changes the blocks of a load, or of the rows of it that are needed; nil leaves
-	// them.
-	Transform func(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (transform.Made, error)
 
 	Stacks   *rowgroup.Stacks // nil: blocks have only columns
 	InImages bool             // blocks may use images of the tier in place

@@ -9,7 +9,7 @@ import (
 
 // remakeLater lets a load's block that uses an image be made once more if the image is lost.
 func (r *Reader) remakeLater(l *Load) {
-	again := &Load{Manifest: l.Manifest, Rows: l.Rows}
+	again := &Load{Manifest: l.Manifest, Rows: l.Rows, Transforms: l.Transforms}
 	l.blocks[0].Remake(func(ctx context.Context) (*rowgroup.Block, error) { return r.remake(ctx, again) })
 }
 

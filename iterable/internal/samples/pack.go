@@ -3,6 +3,7 @@ package samples
 import (
 	"encoding/binary"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -18,6 +19,29 @@ import (
 type Pack struct {
 	rule.Pack
 	Value int64 // fills the end of a block
+}
+
+// ValidateTokens returns an error if another packing, which may be nil, differs by more than its
+// tokens.
+func (p *Pack) ValidateTokens(other *Pack) error {
+	switch {
+	case other == nil:
+		return nil
+	case p == nil:
+		return option.NewError("Pack", "needs {Pack} of all sources")
+	case !reflect.DeepEqual(p.shape(), other.shape()):
+		return option.NewError("Pack", "must be {Pack} of all sources with other tokens")
+	}
+	return nil
+}
+
+// shape returns the packing without its tokens.
+func (p Pack) shape() Pack {
+	p.EOS, p.BOS, p.Value = nil, nil, 0
+	if p.FIM != nil {
+		p.FIM = &rule.FillInTheMiddle{Rate: p.FIM.Rate, SPMRate: p.FIM.SPMRate}
+	}
+	return p
 }
 
 // Packing is the third stage of a rule: the samples that are made of the rows that are kept.

@@ -1,15 +1,19 @@
 package samples
 
 import (
+	"slices"
+
 	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // A TextPlan describes a column that gets tokens.
 type TextPlan struct {
 	Column      string   `json:"column"`
-	Tokenizer   string   `json:"tokenizer"` // its address; "" if the content was given
-	Parts       []string `json:"parts"`     // of the tokenizer, in words
+	Sources     []string `json:"sources,omitempty"` // of a mixture, that have this tokenizer
+	Tokenizer   string   `json:"tokenizer"`         // its address; "" if the content was given
+	Parts       []string `json:"parts"`             // of the tokenizer, in words
 	Vocabulary  int      `json:"vocabulary"`
 	Fingerprint string   `json:"fingerprint"`
 	FileBytes   int64    `json:"file_bytes"` // of the texts of all rows, by the footers; 0 if they do not have it
@@ -17,12 +21,14 @@ type TextPlan struct {
 	Measured    bool     `json:"-"`          // packing or buckets count its tokens
 	WorkBytes   int64    `json:"count_text_bytes"`
 	WorkSeconds float64  `json:"count_cpu_seconds"` // of processors, to count these bytes; 0: the counts were kept
+
+	line string // of the tokenizer
 }
 
 // NewTextPlans describes the columns of a table that get tokens. pack may be nil.
 func NewTextPlans(c *transform.Columns, m *rowgroup.Reader, pack *Packing, counted Totals) (all []TextPlan) {
 	for _, of := range c.Tokenizers() {
-		p := TextPlan{Column: of.Column, Tokenizer: of.Name, Parts: of.Parts(), Vocabulary: of.VocabSize(), Fingerprint: of.Fingerprint()}
+		p := TextPlan{Column: of.Column, Tokenizer: of.Name, Parts: of.Parts(), Vocabulary: of.VocabSize(), Fingerprint: of.Fingerprint(), line: of.Line()}
 		for g := range m.Groups() {
 			for _, col := range of.From {
 				p.FileBytes += m.FileBytes(g, col, nil)
@@ -37,13 +43,19 @@ func NewTextPlans(c *transform.Columns, m *rowgroup.Reader, pack *Packing, count
 	return all
 }
 
-// AddTextPlans adds the texts of another table with the same columns.
-func AddTextPlans(to, more []TextPlan) []TextPlan {
-	if to == nil {
-		return more
-	}
-	for i := range to {
-		p, of := &to[i], more[i]
+// AddTextPlans adds the texts of another source. Texts of one tokenizer are added up.
+func AddTextPlans(to, more []TextPlan, source string) []TextPlan {
+	for _, of := range more {
+		if source != "" && source != shuffle.OnlySource {
+			of.Sources = []string{source}
+		}
+		at := slices.IndexFunc(to, func(p TextPlan) bool { return p.Column == of.Column && p.line == of.line })
+		if at < 0 {
+			to = append(to, of)
+			continue
+		}
+		p := &to[at]
+		p.Sources = append(p.Sources, of.Sources...)
 		p.FileBytes, p.WorkBytes, p.WorkSeconds = p.FileBytes+of.FileBytes, p.WorkBytes+of.WorkBytes, p.WorkSeconds+of.WorkSeconds
 		if p.Texts == nil || of.Texts == nil {
 			p.Texts = nil

@@ -1,9 +1,11 @@
 package samples
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/rule"
 )
 
@@ -60,4 +62,19 @@ func (k *Packing) textTables() int64 {
 	}
 	shared, _ := k.transforms.Memory()
 	return shared
+}
+
+// HasTokens reports whether a column has lists whose items are tokens.
+func HasTokens(f *column.Field) bool {
+	return f.Kind == column.List && f.Children[0].Kind == column.Fixed
+}
+
+// CheckTokens returns an error if the column that option Tokens names has no tokens.
+func CheckTokens(name string, fields []*column.Field) error {
+	for _, f := range fields {
+		if f.Name == name && !HasTokens(f) {
+			return option.NewError("Tokens", option.Literal(fmt.Sprintf("must be a column of lists of fixed-width values, got %v", f))+TokenizeFirst(f))
+		}
+	}
+	return nil
 }

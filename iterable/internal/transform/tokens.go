@@ -195,8 +195,8 @@ func (c *Columns) addTokens(o Options) error {
 	return c.checkNames()
 }
 
-// KeepIn makes readers free texts that nothing but tokens needs, and their tiers keep the tokens.
-func (c *Columns) KeepIn(all ...*rowgroup.Reader) {
+// KeepIn makes a reader free texts that nothing but tokens needs, and its tier keep the tokens.
+func (c *Columns) KeepIn(m *rowgroup.Reader) {
 	if len(c.tokens) == 0 {
 		return
 	}
@@ -210,9 +210,7 @@ func (c *Columns) KeepIn(all ...*rowgroup.Reader) {
 		}
 		return nil
 	}
-	for _, m := range all {
-		m.KeepMade(kept)
-	}
+	m.KeepMade(kept)
 }
 
 // addList adds a column of lists to the schema, and to what a listing makes.
@@ -291,13 +289,22 @@ const encoderBytes = 1 << 20
 // Memory returns the bytes of the tables, which all goroutines share, and of the encoders that a
 // goroutine uses at a time.
 func (c *Columns) Memory() (shared, each int64) {
-	seen := map[*tokenize.Tokenizer]bool{}
 	for _, e := range c.tokens {
-		if !seen[e.Tokenizer.Tokenizer] {
-			seen[e.Tokenizer.Tokenizer] = true
-			shared += e.Tokenizer.Memory()
-		}
 		each = max(each, int64(e.Options.CacheBytes)+encoderBytes)
 	}
-	return shared, each
+	return Tables(c), each
+}
+
+// Tables returns the bytes of the tables of tokenizers, each once.
+func Tables(all ...*Columns) (bytes int64) {
+	seen := map[*tokenize.Tokenizer]bool{}
+	for _, c := range all {
+		for _, e := range c.tokens {
+			if t := e.Tokenizer.Tokenizer; !seen[t] {
+				seen[t] = true
+				bytes += t.Memory()
+			}
+		}
+	}
+	return bytes
 }

@@ -94,6 +94,14 @@ func Bind(schema *column.Schema, o Options) (Columns, error) {
 	return c, nil
 }
 
+// OrNil returns nil if there are no steps.
+func (c *Columns) OrNil() *Columns {
+	if len(c.Steps) == 0 {
+		return nil
+	}
+	return c
+}
+
 // Apply changes the blocks of a unit that was just decoded; see Step.
 func (c *Columns) Apply(d *rowgroup.Decoder, blocks []*rowgroup.Block, rows []uint32) (all Made, err error) {
 	for _, s := range c.Steps {

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ._engine._connection import Connection
+from ._sources import Source
 from ._tokenizer import Tokenizer
 from ._tokenizer_objects import opened
 from .errors import DataError, ShardfeedError
@@ -22,13 +23,20 @@ log = logging.getLogger("shardfeed")
 Encode = Callable[[str], Sequence[int]]
 
 
-def compare(given: Mapping[str, Any] | None, connection: Connection, rank: int, world_size: int) -> None:
+def compare(
+    given: Mapping[str, Any] | None, sources: Mapping[str, Source] | None, connection: Connection, rank: int, world_size: int
+) -> None:
     """Compares documents of the data, if the library is installed and no earlier start did.
 
     The engine has documents for one rank of a machine.
     """
-    tokenizers = {name: t if isinstance(t, Tokenizer) else Tokenizer(t) for name, t in (given or {}).items()}
-    libraries = {name: _library(t) for name, t in tokenizers.items()}
+    of_sources = {"": given, **{name: source.tokenize for name, source in (sources or {}).items()}}
+    tokenizers = {
+        (source, name): t if isinstance(t, Tokenizer) else Tokenizer(t)
+        for source, of in of_sources.items()
+        for name, t in (of or {}).items()
+    }
+    libraries = {key: _library(t) for key, t in tokenizers.items()}
     if not any(libraries.values()):
         return
     try:
@@ -38,13 +46,13 @@ def compare(given: Mapping[str, Any] | None, connection: Connection, rank: int, 
         return
     whole = bool(found) and all(libraries.values())
     for column in found.get("columns", ()):
-        name = column["tokenizer"]
-        encode = _encode(tokenizers[name], column.get("file")) if libraries[name] else None
+        key = (column.get("source", ""), column["tokenizer"])
+        encode = _encode(tokenizers[key], column.get("file")) if libraries[key] else None
         if encode is None:
             whole = False
             continue
         for document in column["documents"] or ():
-            _compare(column["column"], document, encode(document["text"]), libraries[name])
+            _compare(column["column"], document, encode(document["text"]), libraries[key])
     if whole and found["checked"]:
         with contextlib.suppress(OSError):
             checked = Path(found["checked"])

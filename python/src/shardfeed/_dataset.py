@@ -189,7 +189,8 @@ class StreamingDataset(Connected, Generic[T]):
         tokenize (dict, default None): ``{"text": "tokenizer.json"}`` makes tokens of the texts of a
             column, lists of int32, as the library ``tokenizers`` does. ``pack`` and ``bucket`` may
             name the column then. The value is a path, an address, a ``tokenizers.Tokenizer``, or
-            a :class:`Tokenizer`, which has options: ``join`` makes the tokens of other columns.
+            a :class:`Tokenizer`, which has options: ``join`` makes the tokens of other columns. A
+            source of ``sources`` may have a tokenizer in place of this one.
         cast (dict, default None): ``{column: dtype}``: the dtype of a column, or of the items of
             its lists, as in "int32", "bfloat16", torch.float16 or "datetime64[us]". Floats are rounded, and floats
             become integers without their fraction, as torch does; a value that does not fit raises
@@ -311,7 +312,7 @@ class StreamingDataset(Connected, Generic[T]):
         self._forget()
         self._opened: dict[str, Any] = self._open(opening)
         self._spec = _now.opened(self._spec, self._opened)
-        self._compare_tokens(options["tokenize"])
+        self._compare_tokens(options["tokenize"], options["sources"])
         for warning in self._opened.get("warnings") or ():
             log.warning("%s", warning)
         for note in self._opened.get("files") or ():
@@ -320,13 +321,13 @@ class StreamingDataset(Connected, Generic[T]):
             log.info("%s", note)
         self._check_added()
 
-    def _compare_tokens(self, tokenize: Mapping[str, Any] | None) -> None:
+    def _compare_tokens(self, tokenize: Mapping[str, Any] | None, sources: Mapping[str, _sources.Source] | None) -> None:
         """Compares the tokens of a few documents with what the library tokenizers makes."""
         if tokenize:
             share = self._share()
             try:
                 with self._lock:
-                    _compared.compare(tokenize, self._control(), share.rank, share.world_size)
+                    _compared.compare(tokenize, sources, self._control(), share.rank, share.world_size)
             except BaseException:
                 self._let_go(everything=True)  # the engine has documents once for each opening
                 raise

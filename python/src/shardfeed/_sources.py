@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from . import _tokenizer
 from ._args import _addresses, _rules
 from ._args._checks import Problems, did_you_mean, encoded, got, is_number, number, one_of, parts, path, seed, share, snapshot, word
 from ._args._types import Address, Filters, Path
 from ._documented import documented
+from ._fim import token
 from .errors import OptionError
 
 LEAST_SHARE = 1e-6  # of subsample
@@ -35,6 +37,10 @@ class _Choice:
     row_weight: str | None = None
     rename: Mapping[str, str] | None = None
     snapshot: str | int | None = None
+    tokenize: Mapping[str, Any] | None = None
+    eos: int | str | None = None
+    bos: int | str | None = None
+    value: int | str | None = None
 
 
 @documented
@@ -58,6 +64,11 @@ class Source(_Choice):
             new names.
         snapshot (str or int, default None): which snapshot of a table to read, as the snapshot of a data
             set.
+        tokenize (dict, default None): tokenizers that replace the data set's, for the same columns:
+            ``{"text": "other.json"}``.
+        eos, bos, value (int or str, default None): tokens of the source's own tokenizer, which
+            replace the ones of the data set's ``pack``. A token that ``pack`` names by its text is found in
+            the source's tokenizer otherwise.
     """
 
     uri: Address
@@ -81,8 +92,16 @@ class Source(_Choice):
             "row_weight": within.of(word, "row_weight", self.row_weight),
             "rename": within.of(_renamed, self.rename),
             "snapshot": within.of(snapshot, self.snapshot),
+            **self._tokens(within),
         }
         found.found.extend(f"sources[{name!r}] {problem}" for problem in within.found)
+        return spec
+
+    def _tokens(self, found: Problems) -> dict[str, Any]:
+        given = {"eos": self.eos, "bos": self.bos, "value": self.value}
+        spec: dict[str, Any] = {name: found.of(token, name, t) for name, t in given.items() if t is not None}
+        if self.tokenize is not None:
+            spec["tokenize"] = _tokenizer.specs(self.tokenize, found)
         return spec
 
     def _share(self, found: Problems) -> dict[str, Any]:

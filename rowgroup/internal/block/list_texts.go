@@ -39,8 +39,7 @@ func (l *Listing) made(b *Block) bool {
 	})
 }
 
-// List makes lists in the blocks of one unit, except in those that have them already. They take memory
-// of the arenas that newArena returns, which leave their meter as the blocks have. Only the
+// List makes lists in the blocks of one unit that lack them. They take memory of the arenas that newArena returns, which leave their meter as the blocks have. Only the
 // goroutine that decoded the blocks may call List, before it hands them on.
 func List(l Listing, blocks []*Block, newArena func() *mem.Arena) error {
 	w := listWriter{

@@ -30,6 +30,7 @@ type Source struct {
 	Rows    int64           `json:"rows"`
 	AllRows int64           `json:"all_rows"`
 	Table   *snapshot.Table `json:"table,omitempty"`
+	Texts   []Texts         `json:"texts,omitempty"` // by its tokenizers
 }
 
 // Texts counts the tokens of a column in the chosen rows.
@@ -41,7 +42,7 @@ type Texts struct {
 // AddSource adds the rows of a source.
 func (n *Rows) AddSource(name string, of Rows) {
 	n.Rows, n.AllRows, n.Shards, n.RowGroups = n.Rows+of.Rows, n.AllRows+of.AllRows, n.Shards+of.Shards, n.RowGroups+of.RowGroups
-	n.Sources = append(n.Sources, Source{name, of.Rows, of.AllRows, of.Table})
+	n.Sources = append(n.Sources, Source{name, of.Rows, of.AllRows, of.Table, of.Texts})
 	for _, t := range of.Texts {
 		n.AddTexts(t)
 	}
@@ -70,12 +71,21 @@ func (n Rows) Print(w io.Writer) error {
 		}
 		r.Table(append(table, []string{"all sources", strconv.FormatInt(n.Rows, 10)}))
 	}
-	for _, t := range n.Texts {
-		each := ""
-		if t.Tokens > 0 {
-			each = fmt.Sprintf(", %.2f bytes each", float64(t.Bytes)/float64(t.Tokens))
+	for _, s := range n.Sources {
+		for _, t := range s.Texts {
+			t.print(r, t.Column+" of "+printable.Text(s.Name))
 		}
-		r.Line(fmt.Sprintf("%s: %s in %s%s; %s with special tokens", t.Column, text.Plural(t.Tokens, "token"), text.Plural(t.Documents, "document"), each, text.Count(t.Special)))
+	}
+	for _, t := range n.Texts {
+		t.print(r, t.Column)
 	}
 	return r.Print(w)
+}
+
+func (t Texts) print(r *term.Report, name string) {
+	each := ""
+	if t.Tokens > 0 {
+		each = fmt.Sprintf(", %.2f bytes each", float64(t.Bytes)/float64(t.Tokens))
+	}
+	r.Line(fmt.Sprintf("%s: %s in %s%s; %s with special tokens", name, text.Plural(t.Tokens, "token"), text.Plural(t.Documents, "document"), each, text.Count(t.Special)))
 }

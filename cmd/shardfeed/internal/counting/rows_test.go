@@ -23,7 +23,8 @@ func TestPrint(t *testing.T) {
 	if err := all.Print(&b); err != nil {
 		t.Fatal(err)
 	}
-	want := "web          2\ncode         2\nall sources  4\ntext: 2,000 tokens in 4 documents, 3.00 bytes each; 2 with special tokens\ntitle: 0 tokens in 0 documents; 0 with special tokens\n"
+	want := "web          2\ncode         2\nall sources  4\ntext of web: 1,000 tokens in 2 documents, 3.00 bytes each; 1 with special tokens\n" +
+		"text of code: 1,000 tokens in 2 documents, 3.00 bytes each; 1 with special tokens\ntext: 2,000 tokens in 4 documents, 3.00 bytes each; 2 with special tokens\ntitle: 0 tokens in 0 documents; 0 with special tokens\n"
 	if b.String() != want || all.AllRows != 6 || len(all.Sources) != 2 {
 		t.Errorf("got %q, want %q", b.String(), want)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/internal/printable"
 	"github.com/shardfeed/shardfeed/internal/text"
 	"github.com/shardfeed/shardfeed/iterable"
 )
@@ -18,7 +19,21 @@ func Section(r *term.Report, all []iterable.TextPlan) {
 	r.Section("tokenizing")
 	for _, p := range all {
 		describe(r, p)
+		if several(all, p.Column) {
+			r.Fact("sources", "%s", printable.Text(strings.Join(p.Sources, ", ")))
+		}
 	}
+}
+
+// several reports whether sources have different tokenizers for a column.
+func several(all []iterable.TextPlan, column string) bool {
+	n := 0
+	for _, p := range all {
+		if p.Column == column {
+			n++
+		}
+	}
+	return n > 1
 }
 
 func describe(r *term.Report, p iterable.TextPlan) {
