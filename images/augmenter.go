@@ -5,7 +5,9 @@ import (
 	"image"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/images/augment"
 	"github.com/shardfeed/shardfeed/images/codec"
+	"github.com/shardfeed/shardfeed/internal/image/paint"
 	"github.com/shardfeed/shardfeed/internal/image/resize"
 )
 
@@ -16,10 +18,12 @@ type Augmenter struct {
 	plain   codec.Go // decodes samples of one channel
 	resizer resize.Resizer
 	writer  writer
-	wide    writer     // of samples of 16 bits; nil before the first
-	turned  []byte     // the decoded rectangle as a person sees it
-	pixels  resize.Row // the whole result, where the jitter needs it
+	wide    writer       // of samples of 16 bits; nil before the first
+	turned  []byte       // the decoded rectangle as a person sees it
+	jitter  paint.Canvas // the picture, where the jitter needs all of it
+	steps   steps
 	frame   frame
+	ops     []augment.Op
 	source  resize.Source // what is scaled, by the spans
 	x, y    resize.Span
 	sampled sampled // the same for a nearest filter
@@ -53,7 +57,11 @@ func (a *Augmenter) Memory(h codec.Header) int64 {
 	if h.Orientation != 1 {
 		n += 3 * int64(h.Width) * int64(h.Height)
 	}
-	return n + 8*int64(a.options.Height)*int64(a.options.Width) + 8*int64(max(h.Width, h.Height))*64
+	n += 8 * int64(a.options.Height) * int64(a.options.Width)
+	if a.options.Augment.On() { // the image, and a copy
+		n += 16 * int64(a.options.Height) * int64(a.options.Width)
+	}
+	return n + 8*int64(max(h.Width, h.Height))*64
 }
 
 // Apply writes a view of a file to dst, which has the bytes of one. What dst holds after
@@ -92,6 +100,9 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 		return err
 	}
 	w := a.writerOf(h)
+	if a.options.Augment.On() {
+		w = a.steps.before(a, w, seed)
+	}
 	if err := w.to(dst, p.Flip); err != nil {
 		return err
 	}
@@ -108,7 +119,7 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 	if framed {
 		a.frame.end()
 	}
-	return nil
+	return w.end()
 }
 
 // Blank writes the tensor of a row without a file: Options.Null.
@@ -162,18 +173,15 @@ func (a *Augmenter) scale(put func(i int, row resize.Row)) {
 	a.resizer.Resize(a.source, a.x, a.y, a.options.filter(), put)
 }
 
-// jittered collects the whole result, whose mean the contrast needs.
+// jittered collects the whole picture, whose mean the contrast needs.
 func (a *Augmenter) jittered(p *Params, put func(i int, row resize.Row)) {
-	a.pixels = a.pixels[:0]
-	rows := 0
-	a.scale(func(_ int, row resize.Row) {
-		a.pixels = append(a.pixels, row...)
-		rows++
-	})
-	p.jitter(a.pixels)
-	w := len(a.pixels) / max(1, rows)
-	for i := range rows {
-		put(i, a.pixels[i*w:][:w])
+	c := &a.jitter
+	c.Pixels = c.Pixels[:0]
+	a.scale(func(_ int, row resize.Row) { c.Append(row) })
+	a.ops = augment.Jitter(a.ops[:0], p.Order, p.Factor)
+	c.Apply(a.ops)
+	for i := range c.Rows() {
+		put(i, c.Row(i))
 	}
 }
 

@@ -28,22 +28,25 @@
 //	         indices of a palette
 //	jitter   on 8 bits, as torchvision on uint8 tensors
 //	frame    a letterbox: the fill around the picture
+//	augment  the steps of images/augment, on the flipped image (internal/image/paint)
 //	write    flip, normalise and lay out in one pass, into the destination
 //
 // # Random numbers
 //
 // An image has one seed of 64 bits, made of the dataset's seed, the epoch and the row, so that a
-// resumed run on another world size repeats each crop. Crop, flip and jitter use separate streams
-// of random numbers: switching one on does not change the others. Stream k of seed s is SplitMix64
-// (Steele, Lea, Flood, 2014) starting at mix(s + k), where mix is one output of it; a uniform
-// number is the upper 53 bits of an output, a number below n the upper half of output x n. A
-// stream's numbers are used in the order of torchvision's code. All of this is part of the promise
-// that seeds repeat.
+// resumed run on another world size repeats each crop. Crop, flip, jitter and each step of Augment
+// use separate streams of random numbers: switching one on does not change the others. The crop's
+// is stream 1, the flip's 2, the jitter's 3; images/augment numbers the steps'. Stream k of seed s is
+// SplitMix64 (Steele, Lea, Flood, 2014) starting at mix(s + k), where mix is one output of it; a
+// uniform number is the upper 53 bits of an output, a number below n the upper half of output x n.
+// A stream's numbers are used in the order of torchvision's code. All of this is part of the
+// promise that seeds repeat.
 //
 // # Packages
 //
 // images/codec reads headers and decodes in Go, images/turbo with libjpeg-turbo, and who calls
-// [New] chooses: nothing here links the library. images/boxes moves boxes and points by a view. The
+// [New] chooses: nothing here links the library. images/boxes moves boxes and points by a view.
+// images/augment draws the steps of Options.Augment. The
 // loader, the engine, the command and programs may import all of them; they import nothing of ours
 // but internal/image and internal/option.
 package images

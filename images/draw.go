@@ -3,7 +3,8 @@ package images
 import (
 	"image"
 	"math"
-	"math/bits"
+
+	"github.com/shardfeed/shardfeed/internal/image/random"
 )
 
 // Params is the random part of an image.
@@ -29,20 +30,20 @@ func (o Options) Draw(width, height int, seed uint64) Params {
 	p := Params{Box: image.Rect(0, 0, width, height)}
 	switch o.Crop {
 	case CropRandomResized:
-		p.Box = o.randomResized(width, height, newStream(seed, streamCrop))
+		p.Box = o.randomResized(width, height, random.New(seed, streamCrop))
 		p.Size = image.Pt(o.Width, o.Height)
 	case CropScaleJitter:
-		p.Size, p.At = o.scaleJitter(width, height, newStream(seed, streamCrop))
+		p.Size, p.At = o.scaleJitter(width, height, random.New(seed, streamCrop))
 	default:
 		p.Size = o.scaled(width, height)
 		p.At = o.at(p.Size)
 	}
 	if o.Flip > 0 {
-		r := newStream(seed, streamFlip)
-		p.Flip = r.uniform(0, 1) < o.Flip
+		r := random.New(seed, streamFlip)
+		p.Flip = r.Uniform(0, 1) < o.Flip
 	}
 	if o.ColorJitter.on() {
-		p.Order, p.Factor = o.ColorJitter.draw(newStream(seed, streamJitter))
+		p.Order, p.Factor = random.New(seed, streamJitter).Jitter(o.ColorJitter.spans())
 	}
 	return p
 }
@@ -53,16 +54,16 @@ func (p *Params) covers(width, height int) bool {
 }
 
 // randomResized is RandomResizedCrop.make_params of torchvision: ten tries, then the center.
-func (o Options) randomResized(width, height int, r *stream) image.Rectangle {
+func (o Options) randomResized(width, height int, r *random.Stream) image.Rectangle {
 	area := float64(width) * float64(height)
 	low, high := math.Log(o.Ratio[0]), math.Log(o.Ratio[1])
 	for range 10 {
-		target := area * r.uniform(o.Scale[0], o.Scale[1])
-		ratio := math.Exp(r.uniform(low, high))
+		target := area * r.Uniform(o.Scale[0], o.Scale[1])
+		ratio := math.Exp(r.Uniform(low, high))
 		w, h := math.RoundToEven(math.Sqrt(target*ratio)), math.RoundToEven(math.Sqrt(target/ratio))
 		if w >= 1 && w <= float64(width) && h >= 1 && h <= float64(height) {
-			top := r.below(height - int(h) + 1)
-			left := r.below(width - int(w) + 1)
+			top := r.Below(height - int(h) + 1)
+			left := r.Below(width - int(w) + 1)
 			return image.Rect(left, top, left+int(w), top+int(h))
 		}
 	}
@@ -80,57 +81,9 @@ func (o Options) randomResized(width, height int, r *stream) image.Rectangle {
 // scaleJitter is ScaleJitter.make_params of torchvision, and FixedSizeCrop of its references: the
 // picture is scaled to fit, times a factor. A part as large as the result is taken at random; a
 // smaller picture is in the upper left corner.
-func (o Options) scaleJitter(width, height int, r *stream) (size, at image.Point) {
-	factor := min(float64(o.Height)/float64(height), float64(o.Width)/float64(width)) * r.uniform(o.Scale[0], o.Scale[1])
+func (o Options) scaleJitter(width, height int, r *random.Stream) (size, at image.Point) {
+	factor := min(float64(o.Height)/float64(height), float64(o.Width)/float64(width)) * r.Uniform(o.Scale[0], o.Scale[1])
 	size = image.Pt(max(1, int(float64(width)*factor)), max(1, int(float64(height)*factor)))
-	part := r.uniform(0, 1)
+	part := r.Uniform(0, 1)
 	return size, image.Pt(-int(float64(max(0, size.X-o.Width))*part), -int(float64(max(0, size.Y-o.Height))*part))
-}
-
-// draw is ColorJitter.make_params: the order first, by Fisher and Yates from the end.
-func (j Jitter) draw(r *stream) (order [4]int, factor [4]float64) {
-	order = [4]int{0, 1, 2, 3}
-	for i := 3; i > 0; i-- {
-		k := r.below(i + 1)
-		order[i], order[k] = order[k], order[i]
-	}
-	for i, span := range []Range{j.Brightness, j.Contrast, j.Saturation, j.Hue} {
-		u := r.uniform(span[0], span[1]) // drawn even if unused, so that the steps stay independent
-		switch {
-		case span != Range{}:
-			factor[i] = u
-		case i < 3:
-			factor[i] = 1
-		}
-	}
-	return order, factor
-}
-
-// A stream is SplitMix64.
-type stream struct{ state uint64 }
-
-func newStream(seed, number uint64) *stream { return &stream{mix(seed + number)} }
-
-func (s *stream) next() uint64 {
-	v := mix(s.state)
-	s.state += golden
-	return v
-}
-
-func (s *stream) uniform(from, to float64) float64 {
-	return from + float64((to-from)*(float64(s.next()>>11)/(1<<53))) // the conversion keeps it from being fused
-}
-
-func (s *stream) below(n int) int {
-	high, _ := bits.Mul64(s.next(), uint64(n))
-	return int(high)
-}
-
-const golden = 0x9e3779b97f4a7c15
-
-func mix(s uint64) uint64 {
-	s += golden
-	s = (s ^ s>>30) * 0xbf58476d1ce4e5b9
-	s = (s ^ s>>27) * 0x94d049bb133111eb
-	return s ^ s>>31
 }

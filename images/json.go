@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/shardfeed/shardfeed/images/augment"
 )
 
 // inJSON is Options in JSON, under the names that Python has for them. What is left out is the
@@ -20,6 +22,7 @@ type inJSON struct {
 	Ratio         Range         `json:"ratio,omitzero"`
 	Flip          float64       `json:"flip,omitempty"`
 	ColorJitter   jitterInJSON  `json:"color_jitter,omitzero"`
+	Augment       augment.Steps `json:"augment,omitzero"`
 	Fill          [3]int        `json:"fill,omitzero"`
 	Background    *[3]int       `json:"background,omitempty"`
 	Null          *[3]int       `json:"null,omitempty"`
@@ -52,6 +55,7 @@ func (o Options) MarshalJSON() ([]byte, error) {
 	j := inJSON{
 		Of: o.Of, Like: o.Like, Views: o.Views, Channels: o.Channels, Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Flip: o.Flip, ColorJitter: jitterInJSON(o.ColorJitter),
 		Fill: o.Fill, Geometry: o.Geometry, Interpolation: o.Interpolation, Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, ReducingGap: o.ReducingGap,
+		Augment:  o.Augment,
 		MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans, Array: o.Array, Declared: o.Declared, Exact: o.Exact,
 	}
 	if o.Background.Given {
@@ -80,6 +84,7 @@ func (o *Options) UnmarshalJSON(b []byte) error {
 	*o = Options{
 		Of: j.Of, Like: j.Like, Views: j.Views, Channels: j.Channels, Crop: j.Crop, Resize: j.Resize, Scale: j.Scale, Ratio: j.Ratio, Flip: j.Flip, ColorJitter: Jitter(j.ColorJitter),
 		Fill: j.Fill, Geometry: j.Geometry, Interpolation: j.Interpolation, Mean: j.Mean, Std: j.Std, Layout: j.Layout, DType: j.DType, ReducingGap: j.ReducingGap,
+		Augment:  j.Augment,
 		MaxBytes: j.MaxBytes, MaxPixels: j.MaxPixels, MaxScans: j.MaxScans, Array: j.Array, Declared: j.Declared, Exact: j.Exact, IgnoreOrientation: j.EXIF != nil && !*j.EXIF,
 	}
 	if j.Background != nil {

@@ -14,7 +14,7 @@ func TestJSON(t *testing.T) {
 		Height: 192, Width: 224, Crop: CropRandomResized, Resize: 256, Scale: Range{0.2, 0.9}, Ratio: Range{0.5, 2}, Interpolation: Bicubic, Flip: 0.25,
 		ColorJitter: Jitter{Brightness: Range{0.6, 1.4}, Contrast: Range{0.7, 1.3}, Saturation: Range{0.8, 1.2}, Hue: Range{-0.1, 0.1}},
 		Mean:        [3]float32{0.1, 0.2, 0.3}, Std: [3]float32{0.4, 0.5, 0.6}, Layout: HWC, DType: BFloat16, IgnoreOrientation: true, ReducingGap: -1,
-		MaxBytes: 1, MaxPixels: 2, MaxScans: 3, Array: &Array{Shape: []int{3, 4}, DType: "int8"}, Declared: true, Exact: true,
+		MaxBytes: 1, MaxPixels: 2, MaxScans: 3, Array: &Array{Shape: []int{3, 4}, DType: "int8"}, Declared: true, Exact: true, Augment: someSteps,
 	}
 	for i, v := 0, reflect.ValueOf(all); i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {

@@ -3,6 +3,7 @@ package images
 import (
 	"math"
 
+	"github.com/shardfeed/shardfeed/images/augment"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/image/resize"
 	"github.com/shardfeed/shardfeed/internal/option"
@@ -62,6 +63,10 @@ type Jitter struct {
 }
 
 func (j Jitter) on() bool { return j != Jitter{} }
+
+func (j Jitter) spans() [4][2]float64 {
+	return [4][2]float64{j.Brightness, j.Contrast, j.Saturation, j.Hue}
+}
 
 // A Color is an option that is a color: of each channel, from 0 to 255, or to 65,535 for uint16. Of
 // one channel only the first number counts.
@@ -124,6 +129,10 @@ type Options struct {
 
 	// ColorJitter changes the colors at random.
 	ColorJitter Jitter
+
+	// Augment changes the image after all that, before it is normalised: its 8-bit pixels of the
+	// size of the result. It needs three channels.
+	Augment augment.Steps
 
 	// Mean and Std normalise the floats: (v/255 - Mean) / Std, by channel.
 	Mean, Std [3]float32
@@ -222,21 +231,11 @@ const (
 )
 
 // An OptionError reports an invalid option.
-type OptionError struct {
-	Field string
-	Text  string // follows the field's name; names other fields as {Field}
-}
-
-func (e *OptionError) Error() string { return e.Spelled(option.Go) }
-
-// Spelled is the message with fields as name spells them.
-func (e *OptionError) Spelled(name func(field string) string) string {
-	return name(e.Field) + " " + option.Spell(e.Text, name)
-}
+type OptionError = option.Error
 
 // Validate lists all problems, each an OptionError.
 func (o Options) Validate() error {
-	p := option.List{New: func(field, text string) error { return &OptionError{Field: field, Text: text} }}
+	p := option.List{New: option.NewError}
 	if o.Declared {
 		if o != (Options{Declared: true}) {
 			p.Add("Declared", "excludes the options of images")
@@ -267,6 +266,7 @@ func (o Options) Validate() error {
 	o.validateCrop(&p)
 	o.validateColors(&p)
 	o.validatePair(&p)
+	o.validateAugment(&p)
 	return p.Err()
 }
 
@@ -318,6 +318,23 @@ func (o Options) validateColors(p *option.List) {
 		if m := float64(o.Mean[c]); !(s > 0) || math.IsInf(float64(s), 0) || math.IsNaN(m) || math.IsInf(m, 0) {
 			p.Add("Std", "must be above 0 and {Mean} finite, got %v and %v for channel %d", s, m, c)
 		}
+	}
+}
+
+func (o Options) validateAugment(p *option.List) {
+	if !o.Augment.On() {
+		return
+	}
+	d := o.withDefaults()
+	o.Augment.Check(d.Width, d.Height, p.Add)
+	if d.Channels != 3 {
+		p.Add("Augment", "needs {Channels} 3")
+	}
+	if o.Augment.Moves() && o.Geometry {
+		p.Add("Augment", "shears, moves and turns the image, so that {Geometry} would not fit it; leave one of the two out")
+	}
+	if o.Augment.Moves() && o.Like != "" {
+		p.Add("Augment", "shears, moves and turns the image, and column %q, whose draw it shares, would not fit it; leave one of the two out", o.Like)
 	}
 }
 

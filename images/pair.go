@@ -31,6 +31,8 @@ func (o Options) CanLead() error {
 		return fmt.Errorf("that column shares the draw of %q; name that one", o.Like)
 	case o.Array != nil || o.Declared:
 		return fmt.Errorf("that column has arrays, or is decoded as it is declared: nothing of it is drawn")
+	case o.Augment.Moves():
+		return fmt.Errorf("its augment steps shear, move and turn it, which other columns and boxes cannot follow")
 	}
 	return nil
 }

@@ -9,8 +9,9 @@ import (
 
 // A writer writes rows of pixels to an image's tensor, from top to bottom.
 type writer interface {
-	row(y int, row resize.Row)
 	to(dst []byte, flip bool) error
+	row(y int, row resize.Row)
+	end() error // after the last row
 }
 
 // A tensor is a writer of elements of type T, made of bytes by a table for each channel.
@@ -60,6 +61,8 @@ func (t *tensor[T]) to(dst []byte, flip bool) (err error) {
 	t.flip = flip
 	return err
 }
+
+func (t *tensor[T]) end() error { return nil }
 
 func (t *tensor[T]) row(y int, row resize.Row) {
 	w := len(row)

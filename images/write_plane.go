@@ -56,6 +56,8 @@ func (t *plane[T]) to(dst []byte, flip bool) (err error) {
 	return err
 }
 
+func (t *plane[T]) end() error { return nil }
+
 func (t *plane[T]) row(y int, row resize.Row) {
 	o, mask := t.dst[y*len(row):][:len(row)], uint64(len(t.table)-1)
 	if t.flip {

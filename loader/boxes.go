@@ -69,6 +69,10 @@ func (b *binder) bindBoxes(s *Shape, all map[string]boxes.Options) {
 			b.problems.Add(field, "does not apply: it is of %q, which has %d views, each with a crop of its own; boxes follow one", m.options.Of, m.image.views)
 			continue
 		}
+		if err := m.image.options.CanLead(); err != nil {
+			b.problems.Add(field, "does not apply: it is of %q: %v", m.options.Of, err)
+			continue
+		}
 		if err := s.bindBoxes(m, name); err != nil {
 			b.problems.Join(newProblem(field, "does not apply: "+err.Error()))
 			continue

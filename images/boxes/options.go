@@ -60,21 +60,11 @@ type Options struct {
 }
 
 // An OptionError reports an invalid option.
-type OptionError struct {
-	Field string
-	Text  string // follows the field's name; names other fields as {Field}
-}
-
-func (e *OptionError) Error() string { return e.Spelled(option.Go) }
-
-// Spelled is the message with fields as name spells them.
-func (e *OptionError) Spelled(name func(field string) string) string {
-	return name(e.Field) + " " + option.Spell(e.Text, name)
-}
+type OptionError = option.Error
 
 // Validate lists all problems, each an OptionError.
 func (o Options) Validate() error {
-	p := option.List{New: func(field, text string) error { return &OptionError{Field: field, Text: text} }}
+	p := option.List{New: option.NewError}
 	if o.Of == "" {
 		p.Add("Of", "must name a column of images, got an empty name")
 	}

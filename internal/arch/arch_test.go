@@ -170,8 +170,11 @@ var rules = []rule{
 	{at: "images/codec"},
 	{at: "images/boxes", may: []string{"internal/option"}}, // pictures are views to it
 	{at: "images/turbo", may: []string{"images/codec"}},
-	{at: "images", may: []string{"images/codec", "internal/image/resize", "internal/option", "internal/half"}}, // not images/turbo: the program chooses the decoder
+	{at: "images/augment", may: []string{"internal/image/random"}}, // draws: no pixels
+	{at: "images", may: []string{"images/augment", "images/codec", "internal/image/paint", "internal/image/random", "internal/image/resize", "internal/option", "internal/half"}}, // not images/turbo: the program chooses the decoder
+	{at: "internal/image/random"},
 	{at: "internal/image/resize"},
+	{at: "internal/image/paint", may: []string{"images/augment", "internal/image/resize"}}, // pixels in memory: no files, no draws
 	{at: "internal/image/imagetest", may: []string{"images/codec"}},
 	{at: "cmd", anyOur: true},
 	{at: "bench", anyOur: true},

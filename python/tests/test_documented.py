@@ -10,7 +10,20 @@ from collections.abc import Iterator
 
 import pytest
 
-MODULES = ("", ".errors", ".grain", ".jax", ".lightning", ".ray", ".samplers", ".spark", ".torch", ".torch.huggingface", ".torchtitan")
+MODULES = (
+    "",
+    ".augment",
+    ".errors",
+    ".grain",
+    ".jax",
+    ".lightning",
+    ".ray",
+    ".samplers",
+    ".spark",
+    ".torch",
+    ".torch.huggingface",
+    ".torchtitan",
+)
 WITHOUT_ONE = "Initialize self"  # the text of object.__init__
 
 

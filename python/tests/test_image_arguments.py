@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from shardfeed import Image, Npy
+from shardfeed import Image, Npy, augment
 from shardfeed._image import ImageOptions
 from shardfeed._options import Options
 from shardfeed.errors import OptionError
@@ -32,6 +32,7 @@ TOLD = {
     "ratio": None,
     "flip": 0.0,
     "color_jitter": {},
+    "augment": [],
     "interpolation": "bilinear",
     "mean": None,
     "std": None,
@@ -92,6 +93,22 @@ def test_members_are_those_of_the_engine() -> None:
         ({"crop": "scale_jitter", "fill": 9}, {"crop": "scale_jitter", "scale": [0.1, 2.0], "fill": [9] * 3}),
         ({"crop": "scale_jitter", "scale": (0.5, 10)}, {"crop": "scale_jitter", "scale": [0.5, 10.0]}),
         ({"reducing_gap": None}, {"reducing_gap": -1.0}),
+        (
+            {"augment": [augment.RandAugment(3, 7, fill=9), augment.RandomGrayscale()]},
+            {
+                "augment": [
+                    {
+                        "step": "rand_augment",
+                        "num_ops": 3,
+                        "magnitude": 7,
+                        "num_magnitude_bins": 31,
+                        "interpolation": "nearest",
+                        "fill": [9, 9, 9],
+                    },
+                    {"step": "random_grayscale", "p": 0.1},
+                ]
+            },
+        ),
         ({"exif": False, "layout": "HWC", "interpolation": "bicubic"}, {"exif": False, "layout": "HWC", "interpolation": "bicubic"}),
         ({"max_bytes": 1, "max_pixels": 2, "max_scans": 3}, {"max_bytes": 1, "max_pixels": 2, "max_scans": 3}),
     ],
@@ -181,7 +198,7 @@ def test_presets() -> None:
         ({"color_jitter": {"hue": 0.6}}, "hue of color_jitter must be a number from 0 to 0.5, got 0.6"),
         ({"color_jitter": -0.1}, "brightness of color_jitter must be a number from 0 to 99, got -0.1"),
         ({"color_jitter": {"contrast": (2, 1)}}, r"contrast of color_jitter must be a number, or two from 0 to 100, .* got \(2, 1\)"),
-        ({"color_jitter": {"brightness": (0, 0)}}, "must not be 0 alone, which leaves black images"),
+        ({"color_jitter": {"brightness": (0, 0)}}, "must not be only 0, which leaves black images"),
     ],
     ids=str,
 )

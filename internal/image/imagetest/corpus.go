@@ -26,6 +26,10 @@ func Corpus(t testing.TB) map[string][]byte { return archive(t, "corpus.zip") }
 // Pairs is the files of pairs.zip, which images/testdata/pairs.py makes: a picture with its masks.
 func Pairs(t testing.TB) map[string][]byte { return archive(t, "pairs.zip") }
 
+// Augments is the files of augments.zip, which images/testdata/augments.py makes: a picture, and what
+// torchvision's functions make of it.
+func Augments(t testing.TB) map[string][]byte { return archive(t, "augments.zip") }
+
 // Formats is the files of formats.zip, which images/testdata/formats.py makes with Pillow: GIF, BMP,
 // TIFF and animations.
 func Formats(t testing.TB) map[string][]byte { return archive(t, "formats.zip") }

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ._args._checks import Problems, encoded, flag, got, is_number, one_of
+from ._args._checks import Checked, Problems, encoded, flag, got, is_number, one_of
 from ._documented import documented
-from .errors import OptionError, nearer
+from .errors import OptionError
 
 _FORM = 'as in boxes={"boxes": shardfeed.Boxes(of="image")}'
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
-class Boxes:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Boxes(Checked):
     """How a column of boxes follows the crop, the resize and the flip of an image.
 
     Boxes become float32, [n, 4] in each row. A column has a list of boxes of 4 numbers each, one
@@ -40,12 +40,6 @@ class Boxes:
     drop: bool = True
     drop_with: Sequence[str] = ()
 
-    def __post_init__(self) -> None:
-        try:
-            self.spec()
-        except OptionError as e:
-            raise nearer(e)  # noqa: B904 - the same error
-
     def spec(self) -> dict[str, Any]:
         """Returns the engine's form, or raises one error with all that is wrong."""
         found = Problems()
@@ -57,8 +51,8 @@ class Boxes:
 
 
 @documented
-@dataclass(frozen=True, kw_only=True)
-class Keypoints:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Keypoints(Checked):
     """How a column of points follows the crop, the resize and the flip of an image.
 
     Points become float32 in the lists that they have; with ``drop=True`` they become [n, 2] or
@@ -80,12 +74,6 @@ class Keypoints:
     clip: bool = False
     drop: bool = False
     drop_with: Sequence[str] = ()
-
-    def __post_init__(self) -> None:
-        try:
-            self.spec()
-        except OptionError as e:
-            raise nearer(e)  # noqa: B904 - the same error
 
     def spec(self) -> dict[str, Any]:
         """Returns the engine's form, or raises one error with all that is wrong."""

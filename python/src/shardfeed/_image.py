@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
-from ._args._checks import Problems, did_you_mean, encoded, flag, got, is_number, is_whole, number, one_of
+from ._args._checks import Checked, Problems, encoded, flag, got, is_number, is_whole, number, one_of
 from ._args._features import dtype_name
+from ._args._pixels import Jitter, Pair, color, jitter, span, within
 from ._documented import documented
 from ._npy import Npy
-from .errors import OptionError, nearer
+from .augment import Step
+from .errors import OptionError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -25,18 +27,13 @@ _DTYPES = ("uint8", "float32", "float16", "bfloat16", "uint16")
 _FILTERS = ("bilinear", "bicubic", "nearest", "nearest-exact")
 _CROPS = ("center", "random_resized", "letterbox", "scale_jitter")
 _SHARED = ("size", "views", "crop", "resize", "scale", "ratio", "flip", "exif")  # a column that is like another has them of it
-_JITTERS = ("brightness", "contrast", "saturation", "hue")
-_MOST_FACTOR, _MOST_HUE = 100.0, 0.5
 _MOST_SIDE = 2**14
 _MOST_VIEWS = 256
+_MOST_STEPS = 8
 _MOST_LIMIT = 2**31 - 1
 _SHARE, _RATIO = (0.08, 1.0), (3 / 4, 4 / 3)
 _FACTOR, _MOST_SCALE = (0.1, 2.0), 10.0  # of "scale_jitter"
 _IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
-
-Pair = tuple[float, float]
-Factor = float | Pair  # torchvision's: 0.4 is (0.6, 1.4)
-Jitter = float | Sequence[Factor] | Mapping[str, Factor]
 
 
 class ImageOptions(TypedDict, total=False):
@@ -56,6 +53,7 @@ class ImageOptions(TypedDict, total=False):
     ratio: Pair | None
     flip: float
     color_jitter: Jitter | None
+    augment: Sequence[Step]
     interpolation: Literal["bilinear", "bicubic", "nearest", "nearest-exact"]
     mean: Sequence[float] | None
     std: Sequence[float] | None
@@ -71,7 +69,7 @@ class ImageOptions(TypedDict, total=False):
 
 @documented
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Image:
+class Image(Checked):
     """How the images in a column are decoded, cropped, resized and augmented.
 
     A row gives a tensor of 3 channels, RGB, or of one. Names and defaults are as in
@@ -114,6 +112,11 @@ class Image:
             brightness, contrast and saturation by factors from 0.6 to 1.4; (0.4, 0.4, 0.4, 0.1)
             adds hue from -0.1 to 0.1; ``{"hue": 0.1}`` names them. Each may be a pair in place of
             a number, as in ``{"brightness": (0.5, 1.2)}``.
+        augment (sequence of steps, default ()): random changes after all that and before mean and
+            std, in this order, of ``shardfeed.augment``: RandAugment, AutoAugment,
+            TrivialAugmentWide, ColorJitter, GaussianBlur, RandomGrayscale, RandomSolarize and
+            RandomErasing, as in ``[augment.RandAugment(), augment.RandomErasing(p=0.25)]``. They
+            need channels=3.
         interpolation ("bilinear", "bicubic", "nearest" or "nearest-exact", default "bilinear"): the
             filter of the resize. The nearest ones take samples as they are stored, of 8 or 16 bits,
             as masks need: "nearest" is torch's, "nearest-exact" Pillow's.
@@ -150,6 +153,7 @@ class Image:
     ratio: Pair | None = None
     flip: float = 0.0
     color_jitter: Jitter | None = None
+    augment: Sequence[Step] = ()
     interpolation: Literal["bilinear", "bicubic", "nearest", "nearest-exact"] = "bilinear"
     mean: Sequence[float] | None = None
     std: Sequence[float] | None = None
@@ -161,12 +165,6 @@ class Image:
     max_bytes: int | None = None
     max_pixels: int | None = None
     max_scans: int | None = None
-
-    def __post_init__(self) -> None:
-        try:
-            self.spec()
-        except OptionError as e:
-            raise nearer(e)  # noqa: B904 - the same error
 
     @classmethod
     def imagenet_train(cls, **changes: Unpack[ImageOptions]) -> Image:
@@ -203,14 +201,15 @@ class Image:
             "views": found.of(number, "views", self.views, most=_MOST_VIEWS),
             "channels": found.of(_count, self.channels),
             "crop": "" if self.crop is None else found.of(one_of, "crop", self.crop, *_CROPS),
-            "fill": found.of(_color, "fill", self.fill, most),
-            "background": None if self.background is None else found.of(_color, "background", self.background, 255),
-            "null": None if self.null is None else found.of(_color, "null", self.null, most),
+            "fill": found.of(color, "fill", self.fill, most),
+            "background": None if self.background is None else found.of(color, "background", self.background, 255),
+            "null": None if self.null is None else found.of(color, "null", self.null, most),
             "resize": found.of(number, "resize", self.resize, most=_MOST_SIDE),
-            "scale": found.of(_range, "scale", share if self.scale is None else self.scale, most=most_share),
-            "ratio": found.of(_range, "ratio", _RATIO if self.ratio is None else self.ratio, most=1000.0),
-            "flip": found.of(_number, "flip", self.flip, 0.0, 1.0),
-            "color_jitter": found.of(_jitter, self.color_jitter),
+            "scale": found.of(span, "scale", share if self.scale is None else self.scale, most=most_share),
+            "ratio": found.of(span, "ratio", _RATIO if self.ratio is None else self.ratio, most=1000.0),
+            "flip": found.of(within, "flip", self.flip, 0.0, 1.0),
+            "color_jitter": found.of(jitter, self.color_jitter),
+            "augment": found.of(_steps, self.augment),
             "interpolation": found.of(one_of, "interpolation", self.interpolation, *_FILTERS),
             "mean": found.of(_channels, "mean", self.mean, self.channels),
             "std": found.of(_channels, "std", self.std, self.channels),
@@ -237,8 +236,12 @@ class Image:
             spec["exif"] = True
         if self.channels == 1 and self.background is not None:
             found.found.append("background needs channels=3: samples of one channel are taken without alpha")
-        if self.channels == 1 and spec["color_jitter"]:
-            found.found.append("color_jitter needs channels=3")
+        if self.channels == 1:
+            found.found += [f"{name} needs channels=3" for name in ("color_jitter", "augment") if spec[name]]
+        for step in [step for step in self.augment if step.moves] if spec["augment"] else ():
+            for name in ("like", "geometry"):
+                if getattr(self, name):
+                    found.found.append(f"{step!r} moves pixels, which {name} does not follow; leave one of the two out")
         if spec["dtype"] == "uint16" and (self.channels != 1 or not str(self.interpolation).startswith("nearest")):
             found.found.append("dtype='uint16' needs channels=1 and interpolation='nearest' or 'nearest-exact'")
         if spec["fill"] and any(spec["fill"]) and spec["crop"] not in ("letterbox", "scale_jitter") and self.like is None:
@@ -259,11 +262,6 @@ class Image:
             found.found.append(
                 f"mean and std need dtype='float32', 'float16' or 'bfloat16', got {spec['dtype']!r}, which is not normalised"
             )
-
-    def __repr__(self) -> str:
-        """The arguments that are not the defaults."""
-        given = [f for f in dataclasses.fields(self) if repr(getattr(self, f.name)) != repr(f.default)]
-        return f"Image({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in given)})"
 
 
 def images(given: Any) -> dict[str, dict[str, Any]]:
@@ -299,34 +297,6 @@ def _size(size: Any) -> list[int]:
     return [int(side) for side in sides]
 
 
-def _number(name: str, value: Any, least: float, most: float) -> float:
-    if not is_number(value) or not least <= value <= most:
-        raise OptionError(f"{name} must be a number from {least:g} to {most:g}, {got(value)}")
-    return float(value)
-
-
-def _pair(pair: Any, fits: Callable[[float, float], bool]) -> list[float] | None:
-    """Two numbers that fit together, or None."""
-    values = list(pair) if isinstance(pair, (list, tuple, np.ndarray)) else []
-    if len(values) != 2 or not all(map(is_number, values)) or not fits(*values):
-        return None
-    return [float(v) for v in values]
-
-
-def _range(name: str, pair: Any, most: float) -> list[float]:
-    values = _pair(pair, lambda low, high: 0 < low <= high <= most)
-    if values is None:
-        raise OptionError(f"{name} must be two numbers above 0 and at most {most:g}, the smaller one first, {got(pair)}")
-    return values
-
-
-def _color(name: str, color: Any, most: int) -> list[int]:
-    values = [color] * 3 if is_whole(color) else list(color) if isinstance(color, (list, tuple, np.ndarray)) else []
-    if len(values) != 3 or not all(is_whole(v) and 0 <= v <= most for v in values):
-        raise OptionError(f"{name} must be a whole number from 0 to {most}, or one for each of red, green and blue, {got(color)}")
-    return [int(v) for v in values]
-
-
 def _column(name: str, column: Any) -> str:
     if not isinstance(column, str) or not column:
         raise OptionError(f"{name} must be the name of a column of images, {got(column)}")
@@ -354,58 +324,17 @@ def _channels(name: str, values: Any, channels: int) -> list[float] | None:
     return [float(v) for v in listed]
 
 
+def _steps(given: Any) -> list[dict[str, Any]]:
+    if not isinstance(given, (list, tuple)) or not all(isinstance(step, Step) for step in given):
+        raise OptionError(f"augment must be a list of steps, as in [shardfeed.augment.RandAugment()], {got(given)}")
+    if len(given) > _MOST_STEPS:
+        raise OptionError(f"augment must have at most {_MOST_STEPS} steps, got {len(given)}")
+    return [step.spec() for step in given]
+
+
 def _gap(gap: Any) -> float:
     if gap is None:
         return -1.0
     if not is_number(gap) or not 1 <= gap < math.inf:
         raise OptionError(f"reducing_gap must be a number of at least 1, or None to decode at full size, {got(gap)}")
     return float(gap)
-
-
-def _jitter(given: Any) -> dict[str, list[float]]:
-    """The ranges of the factors; a step that changes nothing is left out."""
-    if given is None:
-        return {}
-    if isinstance(given, Mapping):
-        for name in given:
-            if name not in _JITTERS:
-                raise OptionError(f"color_jitter takes {', '.join(_JITTERS)}, got {name!r}{did_you_mean(name, _JITTERS)}")
-        factors = dict(given)
-    elif is_number(given):
-        factors = dict.fromkeys(_JITTERS[:3], given)
-    elif isinstance(given, (list, tuple)) and 1 <= len(given) <= len(_JITTERS):
-        factors = dict(zip(_JITTERS, given))
-    else:
-        raise OptionError(
-            "color_jitter must be a number, up to four as in (0.4, 0.4, 0.4, 0.1) for brightness, contrast, saturation and hue, or a dict "
-            f"of them, {got(given)}"
-        )
-    ranges = {name: _factor(name, factor) for name, factor in factors.items()}
-    return {name: factor for name, factor in ranges.items() if factor is not None}
-
-
-def _factor(name: str, given: Any) -> list[float] | None:
-    """The range of one factor; None changes nothing."""
-    hue = name == "hue"
-    center, least, most = (0.0, -_MOST_HUE, _MOST_HUE) if hue else (1.0, 0.0, _MOST_FACTOR)
-    if given is None:
-        return None
-    if is_number(given):
-        if not 0 <= given <= (_MOST_HUE if hue else _MOST_FACTOR - 1):
-            raise OptionError(f"{name} of color_jitter must be a number from 0 to {_MOST_HUE if hue else _MOST_FACTOR - 1:g}, {got(given)}")
-        low, high = max(least, center - given), center + given
-    else:
-        pair = _pair(given, lambda low, high: least <= low <= high <= most)
-        if pair is None:
-            raise OptionError(
-                f"{name} of color_jitter must be a number, or two from {least:g} to {most:g}, the smaller one first, {got(given)}"
-            )
-        low, high = pair
-    if low == high == center:
-        return None
-    if low == high == 0.0:
-        raise OptionError(f"{name} of color_jitter must not be 0 alone, which leaves {_LEFT[name]}, {got(given)}")
-    return [low, high]
-
-
-_LEFT = {"brightness": "black images", "contrast": "gray surfaces", "saturation": "gray images"}

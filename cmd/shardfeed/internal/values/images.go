@@ -113,6 +113,8 @@ var (
 	settingSize   = settingKind{"one length, or height and width", sizeOf, "224 or 224x160"}
 	settingNames  = settingKind{"columns with colons", func(s string) (any, error) { return strings.Split(s, ":"), nil }, "labels:areas"}
 	settingFactor = settingKind{"one number, or two with a colon", func(s string) (any, error) { return factorsOf(s, 1) }, "0.4 or 0.6:1.4"}
+	settingSteps  = settingKind{"steps with +, each a name with settings after /", stepsOf, "rand_augment/num_ops=2/magnitude=9+random_erasing/p=0.25"}
+	settingKernel = settingKind{"one length, or width and height with a colon", kernelOf, "23 or 23:9"}
 	settingTurn   = settingKind{"one number, or two with a colon", func(s string) (any, error) { return factorsOf(s, 0) }, "0.1 or -0.1:0.1"}
 )
 
@@ -122,6 +124,7 @@ var imageSettings = map[string]settingKind{
 	"mean": settingColors, "std": settingColors, "layout": settingWord, "dtype": settingWord, "exif": settingSwitch, "reducing_gap": settingNumber,
 	"max_bytes": settingWhole, "max_pixels": settingWhole, "max_scans": settingWhole,
 	"of": settingColumn, "views": settingWhole, "like": settingColumn, "channels": settingWhole, "fill": settingColor, "null": settingColor, "background": settingColor, "geometry": settingSwitch,
+	"augment": settingSteps,
 }
 
 // setOption sets a member of the JSON object of options.
@@ -192,4 +195,44 @@ func factorsOf(text string, middle float64) (any, error) {
 		least = max(0, least)
 	}
 	return []float64{least, middle + n}, err
+}
+
+// stepSettings has the numbers and colors among the settings of steps. The others are words.
+var stepSettings = map[string]settingKind{
+	"num_ops": settingWhole, "magnitude": settingWhole, "num_magnitude_bins": settingWhole, "fill": settingColor, "value": settingColor,
+	"brightness": settingFactor, "contrast": settingFactor, "saturation": settingFactor, "hue": settingTurn, "p": settingNumber,
+	"kernel_size": settingKernel, "sigma": settingRange, "scale": settingRange, "ratio": settingRange, "threshold": settingNumber,
+}
+
+// stepsOf are the steps of augment, as in rand_augment/num_ops=2+random_erasing/value=124:116:104.
+func stepsOf(text string) (any, error) {
+	var steps []map[string]any
+	for part := range strings.SplitSeq(text, "+") {
+		fields := strings.Split(part, "/")
+		step := map[string]any{"step": strings.TrimSpace(fields[0])}
+		for _, field := range fields[1:] {
+			key, value, ok := strings.Cut(field, "=")
+			if !ok {
+				return nil, strconv.ErrSyntax
+			}
+			kind, ok := stepSettings[strings.TrimSpace(key)]
+			if !ok {
+				kind = settingWord
+			}
+			parsed, err := kind.parse(strings.TrimSpace(value))
+			if err != nil {
+				return nil, err
+			}
+			step[strings.TrimSpace(key)] = parsed
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
+}
+
+func kernelOf(text string) (any, error) {
+	if !strings.Contains(text, ":") {
+		text += ":" + text
+	}
+	return numbersOf(text, 2)
 }

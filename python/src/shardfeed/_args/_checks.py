@@ -5,6 +5,7 @@ Each returns the value in its plain form, or raises an error with the allowed va
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import math
 import numbers
@@ -15,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..errors import OptionError
+from ..errors import OptionError, nearer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -51,6 +52,26 @@ class Problems:
             raise OptionError(of + self.found[0])
         if self.found:
             raise OptionError(f"{of}{len(self.found)} arguments are wrong:\n  - " + "\n  - ".join(self.found))
+
+
+class Checked:
+    """A dataclass of arguments that are checked when they are given."""
+
+    def __post_init__(self) -> None:
+        try:
+            self.spec()
+        except OptionError as e:
+            raise nearer(e)  # noqa: B904 - the same error
+
+    def spec(self) -> dict[str, Any]:
+        """Returns the engine's form, or raises one error with all that is wrong."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """The arguments that are not the defaults."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type] # subclasses are dataclasses
+        given = [f for f in fields if repr(getattr(self, f.name)) != repr(f.default)]
+        return f"{type(self).__name__}({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in given)})"
 
 
 def got(value: Any) -> str:

@@ -1,24 +1,6 @@
-package images
+package paint
 
 import "github.com/shardfeed/shardfeed/internal/image/resize"
-
-// jitter changes colors in place, with the arithmetic of torchvision's functions on uint8: float32,
-// cut off to whole numbers after each step.
-func (p *Params) jitter(pixels resize.Row) {
-	for _, step := range p.Order {
-		f := p.Factor[step]
-		switch {
-		case step == 3 && f != 0:
-			hue(pixels, float32(f))
-		case step == 0 && f != 1:
-			blend(pixels, f, 0)
-		case step == 1 && f != 1:
-			blend(pixels, f, meanGray(pixels))
-		case step == 2 && f != 1:
-			saturate(pixels, f)
-		}
-	}
-}
 
 // fused is a*b + c, rounded once, as torch computes add_ with alpha. The product is exact.
 func fused(a, b, c float32) float32 { return float32(float64(a)*float64(b) + float64(c)) }
@@ -29,9 +11,9 @@ func blend(pixels resize.Row, f float64, to float32) {
 	for v := range table {
 		table[v] = uint64(cut(fused(to, float32(1-f), float32(v)*float32(f))))
 	}
-	const next = 21 // bits from a channel to the next in a Row
+
 	for i, p := range pixels {
-		pixels[i] = table[p&255] | table[p>>next&255]<<next | table[p>>(2*next)&255]<<(2*next)
+		pixels[i] = table[p&255] | table[p>>lane&255]<<lane | table[p>>(2*lane)&255]<<(2*lane)
 	}
 }
 
@@ -134,4 +116,11 @@ func rgb(h, s, v float32) (r, g, b float32) {
 		return t, p, v
 	}
 	return v, p, q
+}
+
+// grayscale removes the colors.
+func grayscale(pixels resize.Row) {
+	for i, p := range pixels {
+		pixels[i] = uint64(gray(resize.Unpack(p))) * ones
+	}
 }

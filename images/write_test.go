@@ -5,62 +5,11 @@ import (
 	"image"
 	"image/color"
 	"math"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/internal/half"
-	"github.com/shardfeed/shardfeed/internal/image/imagetest"
 	"github.com/shardfeed/shardfeed/internal/image/resize"
 )
-
-// Jitters are those of torchvision on uint8 tensors within 1 of 255.
-func TestJitter(t *testing.T) {
-	corpus := imagetest.Corpus(t)
-	pixels, r := imagetest.RGB(t, corpus["photo.png"])
-	n := 0
-	for name, data := range corpus {
-		what, ok := strings.CutPrefix(strings.TrimSuffix(name, ".png"), "jitter/")
-		if !ok {
-			continue
-		}
-		n++
-		t.Run(what, func(t *testing.T) {
-			want, size := imagetest.RGB(t, data)
-			order := []int{0, 1, 2, 3}
-			p := Params{Factor: [4]float64{1, 1, 1, 0}} // change nothing
-			for i, step := range strings.Split(what, "_") {
-				var k int
-				var f float64
-				if _, err := fmt.Sscanf(step, "%d=%g", &k, &f); err != nil {
-					t.Fatal(err)
-				}
-				p.Order[i], p.Factor[k] = k, f
-				order = slices.DeleteFunc(order, func(o int) bool { return o == k })
-			}
-			copy(p.Order[4-len(order):], order)
-			var row resize.Row
-			for y := range size.Dy() {
-				for x := range size.Dx() {
-					v := pixels[3*(y*r.Dx()+x):]
-					row = append(row, resize.Pack(v[0], v[1], v[2]))
-				}
-			}
-			p.jitter(row)
-			var got []byte
-			for _, p := range row {
-				r, g, b := resize.Unpack(p)
-				got = append(got, r, g, b)
-			}
-			if most, share := imagetest.Differ(t, got, want); most > 1 || share > 0.005 {
-				t.Errorf("a value differs by %d, %.2f%% differ", most, 100*share)
-			}
-		})
-	}
-	if n < 9 {
-		t.Errorf("the corpus has %d jitters", n)
-	}
-}
 
 // Each type and layout, flipped or not, has the value that its definition says.
 func TestWrite(t *testing.T) {
