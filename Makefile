@@ -20,7 +20,7 @@
 # make test-ray      the tests under Ray, on a cluster of this machine
 # make test-spark    the tests under Spark and with a Hive metastore, which need Java
 # make test-jax      the tests under JAX, grain, TensorFlow, MLX and torchft
-# make test-peers    the lines of docs/coming-from.md under MosaicML streaming, LitData, WebDataset and grain
+# make test-peers    the lines of docs/coming-from.md under the loaders of the page
 # make test-text     the tests of tokenizers of tiktoken and of mistral_common
 # make test-full     make test and the long matrix: every file, thousands of corruptions, long Go tests, some fuzzing
 # make turbojpeg     builds libjpeg-turbo, which decodes JPEG, into bin/

@@ -27,7 +27,9 @@ func TestUpgradePage(t *testing.T) {
 		"order of rows":        {"shuffle/params.go": `Version += "(` + shuffle.Version + `)"`},
 		"order of mixtures":    {"shuffle/params.go": `Mixed += "(.*?)"`},
 		"tokens":               {"tokenize/tokenizer.go": `(?m)^const version = "(.*?) `},
+		"saved plans (files)":  {"iterable/internal/saved/file.go": `File\{Version: (\d+),`, "iterable/internal/saved/inventory.go": `f\.Version != (\d+)`},
 		"cache":                {"cache/cache.go": `formatDir = "(.*?)"`},
+		"index of footers":     {"places.go": `"shardfeed", "(.*?)"`},
 	} {
 		for file, pattern := range constants {
 			text, err := os.ReadFile(filepath.Join(root, file))

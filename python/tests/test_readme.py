@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+from sketches import problems
 
 import shardfeed
 from shardfeed._columns._field import Field
@@ -39,9 +40,27 @@ def test_examples(page, runtime, monkeypatch, capsys):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "py")], ids=name)
 def test_sketches(page):
-    """The py blocks, which need a model or a cluster, are Python."""
-    for example in blocks(page, "py"):
-        compile(example, name(page), "exec")
+    """The py blocks, which need a model or a cluster, are Python, and call this package by its signatures."""
+    names: dict = {}
+    for example in blocks(page, "python"):
+        problems(example, names)
+    found = [problem for example in blocks(page, "py") for problem in problems(example, names)]
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "example, problem",
+    [
+        ("from shardfeed.torch import DataLoader\nDataLoader('x', batch_size=1, shufle=True)", "shufle"),
+        ("import shardfeed\nshardfeed.torch.DataLoader('x', 'y', 'z')", "positional"),
+        ("Pack({'text': 1}, sep=2)", "sep"),
+        ("from torch.utils.data import DataLoader\nDataLoader(anything=1)", ""),
+    ],
+)
+def test_problems_of_sketches(example, problem):
+    found = problems(example, {})
+    assert bool(found) == bool(problem)
+    assert not problem or problem in found[0]
 
 
 def test_padded_lists(runtime, monkeypatch):
