@@ -57,6 +57,9 @@ func TestOwnTokensOfAPacking(t *testing.T) {
 		})
 	}
 	const one, two = 258, 257 // numbers of tokenizetest.Special
+	if a, b := of(one, two, nil), of(one, one, nil); a[0] != b[0] || a[1] == b[1] {
+		t.Errorf("the rules are %q and %q with another end of one source", a, b)
+	}
 	for name, c := range map[string]struct {
 		change func(*Spec)
 		want   []string

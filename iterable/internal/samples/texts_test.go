@@ -17,11 +17,16 @@ import (
 // openTitles opens the shop with a packing of the tokens of its titles.
 func openTitles(t *testing.T, filters string) *Data {
 	t.Helper()
+	return openTitlesOf(t, Options{Choice: Choice{Filters: filters}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"title": 64}}}})
+}
+
+// openTitlesOf is openTitles with any rule that packs the titles.
+func openTitlesOf(t *testing.T, o Options) *Data {
+	t.Helper()
 	tok, err := tokenize.Load(tokenizetest.File("t h", "e r"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Choice: Choice{Filters: filters}, Pack: &Pack{Pack: rule.Pack{Columns: map[string]int{"title": 64}}}}
 	d := openShop(t, o, transform.Options{Tokenize: map[string]transform.Tokenizer{"title": {Tokenizer: tok}}})
 	d.Rules.Pack.Known = &LengthStore{}
 	return d
