@@ -3,6 +3,8 @@
 The hub is the fake of python/tests/hub.py, which the hub's own client accepts, with the limits
 of a free account and 20 ms before each answer. Ours has a cache, empty at first; Hugging Face datasets
 streams each epoch, as its documentation shows and with its largest requests: the better one counts.
+In another check the hub's own client downloads all files first, which datasets or pyarrow then read
+from the disk: they are compared at the end of the first epoch, the download included.
 """
 
 import contextlib
@@ -22,6 +24,7 @@ LATENCY = 0.020  # seconds
 RANKS, EPOCHS, BATCH = 8, 3, 32
 BUFFER = 2_500  # rows of each rank: together a tenth of the set
 RIVALS = ("datasets", "datasets-large")
+DOWNLOADS = ("download-datasets", "download-pyarrow")
 API = ("revision", "tree", "paths-info")
 
 
@@ -33,6 +36,11 @@ def checks():
             functools.partial(against_datasets, name),
         )
         for name in ("tokens", "small_groups")
+    ] + [
+        Check(
+            "hub, tokens against downloads", ("tokens",), f"{source}, {RANKS} ranks", "rows a second at the end of the first epoch >= 1x",
+            against_downloads,
+        )
     ]  # fmt: skip
 
 
@@ -59,6 +67,22 @@ def against_datasets(name, place, rounds):
     others = "; ".join(f"{rival} {described(runs)}" for rival, runs in theirs.items())
     found = f"requests 1/{1 / requests:.0f}; rows {middle:.1f}x ({low:.1f}-{high:.1f}) of {best}; ours {described(ours)}; {others}"
     return found, requests <= 1 / 20 and middle >= 5
+
+
+def against_downloads(place, rounds):
+    runs = {way: [] for way in ("shardfeed", *DOWNLOADS)}
+    for _ in range(max(1, rounds // 3)):
+        for way, done in runs.items():
+            done.append(race(place, "tokens", way, RANKS))
+    best = max(DOWNLOADS, key=lambda way: max(map(first_speed, runs[way])))
+    low, middle, high = check.quartiles([first_speed(a) / first_speed(b) for a, b in zip(runs["shardfeed"], runs[best])])
+    each = "; ".join(f"{way} {max(map(first_speed, done)):,.0f} rows/s, of {EPOCHS} epochs {described(done)}" for way, done in runs.items())
+    return f"{middle:.2f}x ({low:.2f}-{high:.2f}) of {best}; {each}", middle >= 1
+
+
+def first_speed(run):
+    """Rows a second of the first epoch."""
+    return run["rows"] / EPOCHS / run["ends"][0]
 
 
 def speed(run):
