@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -155,6 +156,34 @@ func TestRateLimit(t *testing.T) {
 	}
 	if s.refused == 0 || s.resolves-s.refused != 8 {
 		t.Errorf("%d requests for 8 reads of 11 ranges, %d of them refused", s.resolves, s.refused)
+	}
+}
+
+// A long wait for the rate limit is noted once, with what the hub said.
+func TestRateLimitNoted(t *testing.T) {
+	s := newStandin(t)
+	s.commit(map[string][]byte{"a.parquet": []byte("content")})
+	s.quota, s.window = 1, time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	var notes []string
+	store := New(Options{Endpoint: s.hub.URL, Getenv: func(string) string { return "" }, Waiting: func(text string) {
+		notes = append(notes, text)
+		cancel()
+	}}, local.New())
+	defer store.Close()
+	found, err := store.List(ctx, "hf://datasets/org/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := store.Open(ctx, found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		err = o.ReadAt(ctx, make([]byte, 7), 0)
+	}
+	if want := s.hub.URL + " takes no more requests for 5m10s: 429 Too Many Requests (0 requests are left)"; !errors.Is(err, context.Canceled) || len(notes) != 1 || notes[0] != want {
+		t.Errorf("%v, notes %q, want %s", err, notes, want)
 	}
 }
 
