@@ -60,6 +60,15 @@ func TestVerbsOfTables(t *testing.T) {
 			t.Errorf("%s: exit %d, %v, %s: %v", verb, code, err, stderr, got.Table)
 		}
 	}
+	for name, by := range map[string]string{"v2": "position deletes", "v3": "deletion vectors", "eq": "equality deletes"} {
+		iceberg := "iceberg+" + icebergTable(t, name)
+		for _, verb := range []string{"schema", "count", "inspect", "plan", "doctor"} {
+			code, stdout, stderr := command(t, verb, iceberg)
+			if said := stdout + stderr; code != 0 || !strings.Contains(said, "Iceberg ") || !strings.Contains(said, ", snapshot ") || !strings.Contains(said, by) {
+				t.Errorf("%s of %s: exit %d, %s", verb, name, code, said)
+			}
+		}
+	}
 	want := map[string]int64{}
 	for _, row := range versionOf(t, "vectors", "3") {
 		want[row["text"].(string)]++

@@ -13,17 +13,24 @@ import (
 	"github.com/shardfeed/shardfeed/table/tabletest"
 )
 
-// snapshots lists what a table has, each by the name that --snapshot takes.
-func TestSnapshots(t *testing.T) {
-	iceberg := filepath.Join(t.TempDir(), "v2")
-	packed, err := zip.OpenReader("../../testdata/tables/iceberg/v2.zip")
+// icebergTable unpacks a table of testdata/tables.
+func icebergTable(t *testing.T, name string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), name)
+	packed, err := zip.OpenReader("../../testdata/tables/iceberg/" + name + ".zip")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer packed.Close()
-	if err := os.CopyFS(iceberg, packed); err != nil {
+	if err := os.CopyFS(dir, packed); err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// snapshots lists what a table has, each by the name that --snapshot takes.
+func TestSnapshots(t *testing.T) {
+	iceberg := icebergTable(t, "v2")
 	for _, c := range []struct {
 		address, rows string // the rows of each snapshot, by its writer
 		operation     string
