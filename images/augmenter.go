@@ -75,15 +75,17 @@ func (a *Augmenter) Apply(dst, data []byte, seed uint64) error {
 }
 
 // Header reads the header of a file, and checks the limits. The error is a *codec.Error.
-func (a *Augmenter) Header(data []byte) (codec.Header, error) {
+func (a *Augmenter) Header(data []byte) (codec.Header, error) { return a.options.header(data) }
+
+func (o *Options) header(data []byte) (codec.Header, error) {
 	h, err := codec.ReadHeader(data)
 	if err != nil {
 		return h, err
 	}
-	if o := &a.options; o.Exact && (h.Width != o.Width || h.Height != o.Height) {
+	if o.Exact && (h.Width != o.Width || h.Height != o.Height) {
 		return h, &codec.Error{Text: fmt.Sprintf("the picture is %d x %d, and the column is declared as %d x %d: give the column a size, to scale its pictures", h.Width, h.Height, o.Width, o.Height)}
 	}
-	return h, a.options.limits().Check(h)
+	return h, o.limits().Check(h)
 }
 
 // ApplyTo is Apply of a file whose Header is known: for a caller that finds the memory first.

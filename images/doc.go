@@ -5,6 +5,7 @@
 //	Options    what is done to an image; ImageNetTrain and ImageNetEval are presets
 //	Draw       the random part of it, a pure function of a row's seed and the picture's size
 //	Augmenter  does it, for one goroutine, with a codec.Decoder
+//	Task       describes an image to a device that decodes JPEGs
 //	Array      reads numpy's arrays in place of images
 //
 // # Draws

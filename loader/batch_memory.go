@@ -70,7 +70,7 @@ func (c *collator) tooLarge(full *mem.FullError, d *iterable.Draw) *BatchMemoryE
 	}
 	for i, f := range c.schema.Fields {
 		of := c.shape.columns[i]
-		if of.matrix != nil || of.images != nil {
+		if of.matrix != nil || len(of.images) > 0 && !of.images[0].device {
 			continue
 		}
 		w := rowgroup.Weigh(of.source, d.Blocks, d.Picks)

@@ -32,6 +32,8 @@ type recipe struct {
 	buckets    bool       // a sample of the draws is a batch, whose rows have the columns of the schema
 	images     []*imageColumn
 	geometry   []string // image columns whose sizes and boxes are columns too
+	split      *ImageSplit
+	onDevice   atomic.Int64 // JPEGs that were left to a device
 	decoder    func() (codec.Decoder, error)
 	onError    iterable.OnError                           // "": rows cannot be left out
 	placeOf    func(row int64) (iterable.RowPlace, error) // for errors
@@ -58,7 +60,7 @@ func newRecipe(data *column.Schema, o Options) (*recipe, error) {
 	}
 	r := &recipe{
 		schema: schema, shape: shape, fillers: fillers, padders: padders, padded: make([]bool, len(schema.Fields)), transforms: o.Transforms,
-		rank: o.Rank, naming: naming, packed: packed, decoder: o.ImageDecoder,
+		rank: o.Rank, naming: naming, packed: packed, decoder: o.ImageDecoder, split: o.ImageSplit,
 	}
 	if r.decoder == nil {
 		r.decoder = goDecoder
@@ -135,7 +137,7 @@ func (c *collator) do(ctx context.Context, d *iterable.Draw, m Memory, at *activ
 	if c.imaging != nil {
 		at.set(stageImages, 0)
 		if err := c.decodeImages(ctx, b, rows); err != nil {
-			return b, err
+			return b, c.explain(ctx, err, rows)
 		}
 		if lost := int64(len(b.losses)); !c.buckets {
 			b.Sum.Rows, b.Sum.Lost = b.Sum.Rows-lost, b.Sum.Lost+lost
@@ -286,7 +288,7 @@ func (c *collator) finish(ctx context.Context, b *Batch, at *activity) error {
 	if err := c.nameRows(b); err != nil {
 		return err
 	}
-	if err := c.addGeometry(b); err != nil {
+	if err := errors.Join(c.addGeometry(b), c.addTasks(b)); err != nil {
 		return err
 	}
 	if err := c.packed.derive(b, lengths, tokens); err != nil {

@@ -16,6 +16,9 @@
 // with the decoders' memory (images_lens.go). A row's crop depends only on the seed, the epoch, the
 // row and the column's name, and a file that cannot be decoded is a lost row.
 //
+// With Options.ImageSplit a part of the rows keep their files, for a device of the consumer's that
+// decodes them, with the numbers of their crops and colors (images_device.go).
+//
 // [NewMap] makes batches of rows that are named by number, and a [Sampler] names the rows of an
 // epoch: [Random], [Weighted], [Distributed] and the others have torch's names and semantics.
 //

@@ -34,6 +34,7 @@ type binder struct {
 	stacked []string // by column: the matrix that it is in
 	kept    []bool   // of those in matrices
 	images  map[int][]*imageColumn
+	divides bool // images with a device
 }
 
 // chosen finds the columns of names and patterns.

@@ -30,6 +30,8 @@ type imageColumn struct {
 	like    string        // the column whose draw this one shares; "": it draws
 	lead    int           // its place among the recipe's images; -1: it draws
 	place   int           // its own place there
+	device  bool          // batches have files or tensors, and tasks; see ImageSplit
+	divides int           // number of the random numbers that choose between the two
 	field   *column.Field // of the tensors
 }
 
@@ -160,7 +162,13 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 		return nil, fmt.Errorf("it is %v; images are files in a binary column", f)
 	}
 	m = &imageColumn{name: name, options: o, lead: -1, bytes: o.Bytes(), views: max(1, o.Views), number: imageNumber(name), field: imageField(file.Name, o)}
-	return m, b.placeImage(m, file)
+	if err := b.placeImage(m, file); err != nil {
+		return nil, err
+	}
+	if b.divides && m.list == nil && o.HasTasks() {
+		m.onDevice()
+	}
+	return m, nil
 }
 
 // rename gives a result the name of its options.
@@ -230,17 +238,24 @@ func (m *imageColumn) filePath() []int {
 	return append([]int{0}, m.within...)
 }
 
-// rowBytes is the mean bytes of a row's tensors.
+// rowBytes is the mean bytes of a row's tensors, or of its files where these may be larger.
 func (m *imageColumn) rowBytes(of *rowgroup.Reader) int64 {
-	if m.list == nil {
-		return int64(m.bytes)
-	}
-	items := int64(0)
+	items, files := int64(0), int64(0)
 	for g := range of.Groups() {
-		items += of.Items(g, m.column)
+		if m.list != nil {
+			items += of.Items(g, m.column)
+		} else if m.device {
+			files += of.FileBytes(g, m.column, m.path)
+		}
 	}
 	rows := max(1, of.NumRows())
-	return (items + rows - 1) / rows * int64(m.bytes)
+	switch mean := func(n int64) int64 { return (n + rows - 1) / rows }; {
+	case m.list != nil:
+		return mean(items) * int64(m.bytes)
+	case m.device:
+		return max(int64(m.bytes), mean(files)) + deviceAlign + 4*(taskInts+1)
+	}
+	return int64(m.bytes)
 }
 
 // pathTo returns the path to a node, as places of struct members.

@@ -25,6 +25,7 @@ type imageJob struct {
 	lists   []imageLists    // by column; only of columns of lists
 	tensors [][]byte        // by column, in the batch's memory
 	sizes   [][]image.Point // by column and row: of the pictures upright; only of columns without lists
+	devices []deviceRows    // by column; only of columns with a device
 
 	// Guarded by the imaging's mutex.
 	next   int // the first row that no lens has
@@ -59,7 +60,12 @@ func (c *collator) decodeImages(ctx context.Context, b *Batch, d *iterable.Draw)
 			j.files[k], l.edges, l.null = c.gatherer.ListViews(j.files[k][:0], l.edges[:0], l.null[:0], m.column, m.list.ListSize, m.within, d.Blocks, d.Picks)
 		}
 		var err error
-		if j.tensors[k], err = b.Alloc(len(j.files[k]) * m.bytes); err != nil {
+		if m.device {
+			err = c.divide(j, k, b)
+		} else {
+			j.tensors[k], err = b.Alloc(len(j.files[k]) * m.bytes)
+		}
+		if err != nil {
 			return err
 		}
 		if m.list != nil && m.list.ListSize > 0 {
@@ -92,7 +98,7 @@ func (j *imageJob) begin(c *collator, b *Batch) {
 	j.imaging, j.batch, j.names, j.skips = c.imaging, b, &c.names, c.onError == iterable.Mask || c.onError == iterable.Skip
 	if j.files == nil {
 		j.files, j.tensors, j.lists = make([][][]byte, len(c.images)), make([][]byte, len(c.images)), make([]imageLists, len(c.images))
-		j.sizes = make([][]image.Point, len(c.images))
+		j.sizes, j.devices = make([][]image.Point, len(c.images)), make([]deviceRows, len(c.images))
 	}
 }
 
@@ -125,6 +131,9 @@ func (j *imageJob) make(l *lens, row int) {
 // numbers.
 func (j *imageJob) decodeRow(ctx context.Context, l *lens, k, row int) error {
 	m := j.columns[k]
+	if m.device {
+		return j.deviceRow(ctx, l, k, row)
+	}
 	lo, hi := j.bounds(k, row)
 	each := m.bytes / m.views
 	for i := range (hi - lo) * m.views {
@@ -175,7 +184,7 @@ func (c *collator) settle(j *imageJob, b *Batch, d *iterable.Draw) error {
 		return nil
 	}
 	for k, m := range j.columns {
-		if m.list == nil {
+		if m.list == nil && !m.device {
 			clear(j.tensors[k][good*m.bytes:])
 		}
 	}
@@ -224,6 +233,8 @@ func (j *imageJob) part(d *iterable.Draw) (good int) {
 	for k, m := range j.columns {
 		if m.list != nil {
 			j.compact(k)
+		} else if m.device {
+			j.devices[k].compact(j.tensors[k], j.failed)
 		}
 	}
 	copy(d.Picks[good:], picks)
@@ -240,9 +251,11 @@ func (j *imageJob) move(d *iterable.Draw, from, to int) {
 		d.After[to] = d.After[from]
 	}
 	for k, m := range j.columns {
-		if m.list == nil {
+		if m.list != nil {
+			continue
+		}
+		if j.sizes[k][to] = j.sizes[k][from]; !m.device {
 			copy(j.tensors[k][to*m.bytes:][:m.bytes], j.tensors[k][from*m.bytes:])
-			j.sizes[k][to] = j.sizes[k][from]
 		}
 	}
 }
@@ -278,7 +291,7 @@ func (c *collator) imageArray(i int, b *Batch, d *iterable.Draw) (*column.Array,
 		case m.list != nil:
 			return c.listArray(m, b)
 		case m.added || len(m.path) == 0:
-			return tensor(f, b.Rows, c.tensorsOf(m, b.Rows)), nil
+			return c.imageValues(m, b.Rows), nil
 		}
 	}
 	a, err := c.gatherer.Gather(s.source, s.stub, d.Blocks, d.Picks, b.Alloc)
@@ -287,14 +300,8 @@ func (c *collator) imageArray(i int, b *Batch, d *iterable.Draw) (*column.Array,
 	}
 	for _, m := range s.images {
 		last := len(m.path) - 1
-		arrayAt(a, m.path[:last]).Children[m.path[last]] = tensor(m.field, b.Rows, c.tensorsOf(m, b.Rows))
+		arrayAt(a, m.path[:last]).Children[m.path[last]] = c.imageValues(m, b.Rows)
 	}
 	fit(a, f)
 	return a, nil
-}
-
-// tensorsOf is the memory of an image column's tensors. Under Skip they are fewer than were drawn.
-func (c *collator) tensorsOf(m *imageColumn, rows int) []byte {
-	n := rows * m.bytes
-	return c.job.tensors[slices.Index(c.images, m)][:n:n]
 }

@@ -19,9 +19,6 @@ func geometryNames(name string) (size, box string) {
 
 // GeometryFields returns the columns that images.Options.Geometry adds to batches.
 func (o Options) GeometryFields() (all []*column.Field) {
-	list := func(n int, f *column.Field) *column.Field {
-		return &column.Field{Name: f.Name, Kind: column.List, ListSize: n, Made: true, Children: []*column.Field{f}}
-	}
 	for _, name := range sortedKeys(o.Images) {
 		if !o.Images[name].Geometry {
 			continue
@@ -29,9 +26,9 @@ func (o Options) GeometryFields() (all []*column.Field) {
 		size, box := geometryNames(name)
 		boxes := column.FieldOf[float32](box)
 		for _, n := range slices.Backward(boxDims(o.Images[cmp.Or(o.Images[name].Like, name)])) {
-			boxes = list(n, boxes)
+			boxes = addedList(n, boxes)
 		}
-		all = append(all, list(2, column.FieldOf[int32](size)), boxes)
+		all = append(all, addedList(2, column.FieldOf[int32](size)), boxes)
 	}
 	return all
 }
@@ -42,6 +39,11 @@ func boxDims(o images.Options) []int {
 		return []int{o.Views, 4}
 	}
 	return []int{4}
+}
+
+// addedList is a column of n values a row that the loader adds.
+func addedList(n int, f *column.Field) *column.Field {
+	return &column.Field{Name: f.Name, Kind: column.List, ListSize: n, Made: true, Children: []*column.Field{f}}
 }
 
 // checkGeometry refuses the geometry of lists, and names that the data has.

@@ -54,6 +54,9 @@ type MapOptions struct {
 	// in batches of a [Loader].
 	ImageParallel int
 
+	// ImageSplit is as in [Options].
+	ImageSplit *ImageSplit
+
 	// Taker reads the rows, in its own memory. The map does not close it. nil makes a taker for the
 	// map.
 	Taker *iterable.Taker
@@ -84,6 +87,7 @@ func (o MapOptions) Validate() error {
 	}
 	o.Features.validate(&p)
 	validateImages(&p, o.Images)
+	validateSplit(&p, o.ImageSplit)
 	validateBoxes(&p, o.Boxes)
 	for i, pad := range o.Pad {
 		pad.validate(&p, i)
@@ -144,7 +148,7 @@ func NewMap(ds *iterable.Dataset, o MapOptions) (*Map, error) {
 
 // recipe returns the recipe of the batches, and the memory that their images need.
 func (o MapOptions) recipe(ds *iterable.Dataset) (*recipe, imageNeed, error) {
-	r, err := newRecipe(ds.Schema(), Options{NaN: o.NaN, Fill: o.Fill, Features: o.Features, Images: o.Images, Boxes: o.Boxes, ImageDecoder: o.ImageDecoder, Pad: o.Pad})
+	r, err := newRecipe(ds.Schema(), Options{NaN: o.NaN, Fill: o.Fill, Features: o.Features, Images: o.Images, Boxes: o.Boxes, ImageDecoder: o.ImageDecoder, ImageSplit: o.ImageSplit, Pad: o.Pad})
 	if err != nil {
 		return nil, imageNeed{}, err
 	}

@@ -106,6 +106,10 @@ type Options struct {
 	// of another. 0 means Workers, and fewer is the same.
 	ImageParallel int
 
+	// ImageSplit leaves JPEGs of Images to a device of the consumer; see [ImageSplit]. nil decodes
+	// all images.
+	ImageSplit *ImageSplit
+
 	// Pad makes ragged lists dense; see [Padding].
 	Pad []Padding
 
@@ -185,6 +189,7 @@ func (o Options) Validate() error {
 	}
 	o.Features.validate(&p)
 	validateImages(&p, o.Images)
+	validateSplit(&p, o.ImageSplit)
 	validateBoxes(&p, o.Boxes)
 	for i, f := range o.Fill {
 		if f.Column == "" {

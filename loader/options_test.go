@@ -74,10 +74,11 @@ func TestOptionsValidateEveryField(t *testing.T) {
 		"Features.Cast": ofSpec, "Features.Hash": ofSpec, "Features.Scale": ofSpec, "Features.Stack": ofSpec,
 	}, map[string][]any{
 		"Epochs": {math.MaxInt64}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},
-		"Seats":  {shuffle.Seats{1}, shuffle.Seats{0, 0}},
-		"Images": {map[string]images.Options{"": {}}, map[string]images.Options{"img": {Height: -1}}},
-		"Boxes":  {map[string]boxes.Options{"": {Of: "img"}}, map[string]boxes.Options{"boxes": {}}},
-		"Pad":    {[]Padding{{}}}, "Packed.With": {[]string{"mask"}, []string{"doc_ids", "doc_ids"}}, "Transforms": {[]Transform{{}}},
+		"Seats":      {shuffle.Seats{1}, shuffle.Seats{0, 0}},
+		"Images":     {map[string]images.Options{"": {}}, map[string]images.Options{"img": {Height: -1}}},
+		"ImageSplit": {NewImageSplit(-0.1), NewImageSplit(1.1), NewImageSplit(math.NaN())},
+		"Boxes":      {map[string]boxes.Options{"": {Of: "img"}}, map[string]boxes.Options{"boxes": {}}},
+		"Pad":        {[]Padding{{}}}, "Packed.With": {[]string{"mask"}, []string{"doc_ids", "doc_ids"}}, "Transforms": {[]Transform{{}}},
 	})
 }
 

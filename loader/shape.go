@@ -30,7 +30,7 @@ type shapeColumn struct {
 // Shape binds the options to the columns of a data set. The error lists everything that does not
 // fit.
 func (o Options) Shape(s *column.Schema) (*Shape, error) {
-	b := &binder{Features: o.Features, data: s, nan: o.NaN, fills: expandFills(s, o.Fill), stacked: make([]string, len(s.Fields)), kept: make([]bool, len(s.Fields))}
+	b := &binder{Features: o.Features, data: s, nan: o.NaN, fills: expandFills(s, o.Fill), stacked: make([]string, len(s.Fields)), kept: make([]bool, len(s.Fields)), divides: o.ImageSplit != nil}
 	b.problems.New = newProblem
 	b.casts, b.hashes, b.scales = chosen(b, "Cast", b.Cast), chosen(b, "Hash", b.Hash), chosen(b, "Scale", b.Scale)
 	var matrices []*rowgroup.Matrix

@@ -54,6 +54,9 @@ type Stats struct {
 	// The workers' time, summed; for Images, the time of the goroutines that decode them.
 	Images, Gather, Pad, Transform time.Duration
 
+	// OnDevice is how many JPEGs were left to a device of the consumer.
+	OnDevice int64
+
 	Stream iterable.Stats
 }
 
@@ -67,6 +70,7 @@ func (s Stats) Sub(t Stats) Stats {
 	s.Draws, s.Memory = s.Draws.Sub(t.Draws), s.Memory.Sub(t.Memory)
 	s.Work, s.Ready = s.Work.Sub(t.Work), s.Ready.Sub(t.Ready)
 	s.Images -= t.Images
+	s.OnDevice -= t.OnDevice
 	s.Gather -= t.Gather
 	s.Pad -= t.Pad
 	s.Transform -= t.Transform
@@ -84,6 +88,9 @@ func (s Stats) String() string {
 	fmt.Fprintf(&b, "%-8s %12s %12s %12s\n", "time", seconds(s.Gather), seconds(s.Pad), seconds(s.Transform))
 	if s.Images > 0 {
 		fmt.Fprintf(&b, "images took %s\n", seconds(s.Images))
+	}
+	if s.OnDevice > 0 {
+		fmt.Fprintf(&b, "%d images were left to a device\n", s.OnDevice)
 	}
 	b.WriteString(s.Stream.String())
 	return b.String()

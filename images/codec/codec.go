@@ -40,6 +40,11 @@ type Header struct {
 	// or tiles; 0 for other formats.
 	MCUWidth, MCUHeight int
 
+	// Luma is the sampling of the first component of a JPEG in gray, or in YCbCr with other
+	// components that are sampled 1 x 1: the horizontal factor times 16 and the vertical one. It is
+	// 0 for all other files, such as a JPEG in RGB or CMYK.
+	Luma uint8
+
 	// Frame is the part of the picture that the first frame of a GIF or of an animated WebP has.
 	// The rest has the first color of the GIF, or is black. It is empty for others.
 	Frame image.Rectangle

@@ -90,12 +90,12 @@ func TestTruncatedJPEG(t *testing.T) {
 func TestReadHeader(t *testing.T) {
 	corpus := imagetest.Corpus(t)
 	for name, want := range map[string]codec.Header{
-		"pil-420-progressive-67x45.jpg": {Format: codec.JPEG, Width: 67, Height: 45, Components: 3, Bits: 8, Progressive: true, Scans: 10, MCUWidth: 16, MCUHeight: 16},
-		"pil-422-baseline-90x70.jpg":    {Format: codec.JPEG, Width: 90, Height: 70, Components: 3, Bits: 8, Scans: 1, MCUWidth: 16, MCUHeight: 8},
-		"pil-restarts.jpg":              {Format: codec.JPEG, Width: 67, Height: 45, Components: 3, Bits: 8, Scans: 1, Restarts: true, MCUWidth: 16, MCUHeight: 16},
-		"pil-gray.jpg":                  {Format: codec.JPEG, Width: 67, Height: 45, Components: 1, Bits: 8, Scans: 1, MCUWidth: 8, MCUHeight: 8},
+		"pil-420-progressive-67x45.jpg": {Format: codec.JPEG, Width: 67, Height: 45, Components: 3, Bits: 8, Progressive: true, Scans: 10, MCUWidth: 16, MCUHeight: 16, Luma: 0x22},
+		"pil-422-baseline-90x70.jpg":    {Format: codec.JPEG, Width: 90, Height: 70, Components: 3, Bits: 8, Scans: 1, MCUWidth: 16, MCUHeight: 8, Luma: 0x21},
+		"pil-restarts.jpg":              {Format: codec.JPEG, Width: 67, Height: 45, Components: 3, Bits: 8, Scans: 1, Restarts: true, MCUWidth: 16, MCUHeight: 16, Luma: 0x22},
+		"pil-gray.jpg":                  {Format: codec.JPEG, Width: 67, Height: 45, Components: 1, Bits: 8, Scans: 1, MCUWidth: 8, MCUHeight: 8, Luma: 0x11},
 		"pil-cmyk.jpg":                  {Format: codec.JPEG, Width: 67, Height: 45, Components: 4, Bits: 8, Scans: 1, MCUWidth: 8, MCUHeight: 8},
-		"exif-6.jpg":                    {Format: codec.JPEG, Width: 67, Height: 45, Components: 3, Bits: 8, Scans: 1, MCUWidth: 16, MCUHeight: 16, Orientation: 6},
+		"exif-6.jpg":                    {Format: codec.JPEG, Width: 67, Height: 45, Components: 3, Bits: 8, Scans: 1, MCUWidth: 16, MCUHeight: 16, Luma: 0x22, Orientation: 6},
 		"cv2-rgb16.png":                 {Format: codec.PNG, Width: 67, Height: 45, Components: 3, Bits: 16, Scans: 1},
 		"pil-la.png":                    {Format: codec.PNG, Width: 67, Height: 45, Components: 2, Bits: 8, Scans: 1},
 		"vips-interlaced.png":           {Format: codec.PNG, Width: 67, Height: 45, Components: 3, Bits: 8, Scans: 1, Progressive: true},

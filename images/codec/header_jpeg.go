@@ -15,11 +15,13 @@ const (
 	markerTEM  = 0x01
 	markerRST0 = 0xd0
 	markerRST7 = 0xd7
+
+	markerAPP14 = 0xee // Adobe's, with the transform of the colors
 )
 
 // jpegHeader reads the markers of a JPEG up to its end. What it cannot follow, decoders refuse.
 func jpegHeader(data []byte) (Header, error) {
-	h := Header{Format: JPEG, Orientation: 1}
+	h, rgb := Header{Format: JPEG, Orientation: 1}, false
 	for at := 2; ; {
 		marker, body, next := nextMarker(data, at)
 		switch {
@@ -28,6 +30,9 @@ func jpegHeader(data []byte) (Header, error) {
 		case marker == markerEOI:
 			if h.Width == 0 || h.Scans == 0 {
 				return Header{}, errorf(JPEG, "it has no picture")
+			}
+			if rgb && h.Components == 3 {
+				h.Luma = 0
 			}
 			return h, nil
 		case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc:
@@ -40,6 +45,8 @@ func jpegHeader(data []byte) (Header, error) {
 			h.Restarts = h.Restarts || body[0] != 0 || body[1] != 0
 		case marker == markerAPP1 && bytes.HasPrefix(body, []byte("Exif\x00\x00")):
 			h.Orientation = orientation(body[6:])
+		case marker == markerAPP14 && bytes.HasPrefix(body, []byte("Adobe")) && len(body) >= 12:
+			rgb = body[11] == 0
 		}
 		at = next
 	}
@@ -110,5 +117,21 @@ func (h *Header) frame(marker byte, body []byte) error {
 		across, down = 1, 1 // one component is never interleaved
 	}
 	h.MCUWidth, h.MCUHeight = 8*across, 8*down
+	h.Luma = luma(body[6 : 6+3*h.Components])
 	return nil
+}
+
+// luma returns Header.Luma by the components of a frame, 3 bytes each: a name, the sampling, and a
+// table.
+func luma(components []byte) uint8 {
+	switch len(components) {
+	case 3:
+		return 0x11 // one component is never interleaved
+	case 9:
+		names := string([]byte{components[0], components[3], components[6]})
+		if components[4] == 0x11 && components[7] == 0x11 && names != "RGB" {
+			return components[1]
+		}
+	}
+	return 0
 }
