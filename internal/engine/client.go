@@ -42,6 +42,9 @@ func (c *client) join(j wire.Join, to consumer) error {
 	case c.participant != nil && !c.participant.isOver():
 		return wire.ProtocolError("JOIN before the END of the iteration before")
 	}
+	if err := j.Validate(); err != nil {
+		return err
+	}
 	c.engine.remember()
 	p := &participant{join: j, consumer: to, client: c, session: c.group.session(j.Rank)}
 	if err := p.session.take(p); err != nil {
@@ -84,6 +87,16 @@ func (c *client) setEpoch(e wire.SetEpoch) (wire.Session, error) {
 func (c *client) waited(w wire.Waited) {
 	c.group.session(w.Rank).waited(w)
 	c.engine.remember()
+}
+
+// divide sets the share of the images that the batches of this client leave to the engine.
+func (c *client) divide(s wire.Share) {
+	switch {
+	case c.mapping != nil && c.mapping.split != nil:
+		c.mapping.split.SetShare(s.ImageCPUShare)
+	case c.participant != nil:
+		c.participant.divide(s.ImageCPUShare)
+	}
 }
 
 func (c *client) choose(s wire.Select) (wire.Selected, error) {

@@ -24,6 +24,7 @@ type handler interface {
 	setEpoch(wire.SetEpoch) (wire.Session, error)
 	ask(wire.Ask) (wire.Session, error)
 	waited(wire.Waited)
+	divide(wire.Share)
 	choose(wire.Select) (wire.Selected, error)
 	openMap(wire.Map, consumer) (wire.Mapped, error)
 	take(payload []byte) error
@@ -175,6 +176,13 @@ func (c *connection) handle(ctx context.Context, kind wire.FrameKind, payload []
 			return err
 		}
 		h.waited(w)
+		return nil
+	case wire.FrameShare:
+		var s wire.Share
+		if err := errors.Join(wire.Decode(kind, payload, true, &s), s.Validate()); err != nil {
+			return err
+		}
+		h.divide(s)
 		return nil
 	case wire.FrameAsk:
 		var a wire.Ask

@@ -47,6 +47,7 @@ func (quiet) openMap(wire.Map, consumer) (wire.Mapped, error) { return wire.Mapp
 func (quiet) take([]byte) error                               { return nil }
 func (quiet) close()                                          {}
 func (quiet) waited(wire.Waited)                              {}
+func (quiet) divide(wire.Share)                               {}
 
 // Whatever a trainer sends, in whatever order, the engine answers with frames of its own, at most
 // one ERROR that ends the connection, and nothing after it.

@@ -72,6 +72,7 @@
 //	  12  trainer  WAITED    Waited: how long the training loop waited since the last such message; not answered; at any time after OPENED
 //	  13  trainer  SURVEY    {}: what the engine does, for all trainers; at any time after WELCOME, answered by SURVEYED
 //	  14  trainer  TRACE     Trace: the loads of a rank since the last TRACE, for a trace; at any time after WELCOME, answered by EVENTS
+//	  15  trainer  SHARE     Share: how many JPEGs the engine decodes, from here on; not answered; at any time after OPENED
 //	  65  engine   WELCOME   Welcome, the answer to HELLO
 //	  66  engine   OPENED    Opened, the answer to OPEN
 //	  67  engine   PROGRESS  Progress, any number before OPENED and before JOINED
@@ -169,6 +170,15 @@
 // request. Epoch, step and position of such a batch are -1. All connections to a data set share the
 // memory of decoded rows. A connection that had a JOIN takes no MAP, and the reverse. Another MAP,
 // while no TAKE waits for its answer, sets the epoch of random crops.
+//
+// # Images on a device
+//
+// A trainer whose device decodes JPEGs gives JOIN or MAP an image_cpu_share: the share of the
+// images that the engine decodes. Joined.Schema and Mapped.Schema then describe batches of the form
+// of loader.ImageSplit: a column of images that a device can make is a list of bytes, in each row a
+// tensor or a file, and the column of its name with "\x00device" has the 24 numbers of images.Task.
+// The trainer measures both sides, by the times of the rows that the engine has decoded, and sets
+// the share by SHARE. A trainer without such a device leaves the share out.
 //
 // # Ring
 //

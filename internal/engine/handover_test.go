@@ -74,6 +74,7 @@ func (s *spring) openMap(wire.Map, consumer) (wire.Mapped, error) { return wire.
 func (s *spring) take([]byte) error                               { return nil }
 func (s *spring) close()                                          { s.group.Wait() }
 func (s *spring) waited(wire.Waited)                              {}
+func (s *spring) divide(wire.Share)                               {}
 
 func handOver(b *testing.B, columns, bytes int) {
 	s := &spring{b: b, bytes: bytes / columns &^ 7}

@@ -79,6 +79,9 @@ func (it *iteration) add(p *participant) error {
 	if !slices.Equal(j.Seats, first.Seats) {
 		return wire.ValueError("worker %d and replica %d join with other seats than others of the same iteration", j.Worker, j.Replica)
 	}
+	if !equalShares(j.ImageCPUShare, first.ImageCPUShare) {
+		return wire.ValueError("worker %d and replica %d join with another image_cpu_share than others of the same iteration", j.Worker, j.Replica)
+	}
 	p.iteration = it
 	it.participants[j.Place()] = p
 	it.names[j.Replica] = j.Iteration
@@ -188,7 +191,7 @@ func (it *iteration) announce() {
 	it.announced = true
 	next := afterEpoch(it.state, it.single)
 	joined := wire.Joined{
-		Epoch: int64(it.epoch), State: it.state, Next: wire.NextEpoch{Epoch: next.Epoch, Position: next.Position}, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.session.dataset.summary.Schema,
+		Epoch: int64(it.epoch), State: it.state, Next: wire.NextEpoch{Epoch: next.Epoch, Position: next.Position}, Steps: it.single.Count(0), Bundle: it.bundle, Schema: it.schema(),
 		Fingerprint: it.fingerprint(), Span: it.span(),
 		Warnings:    it.warnings(),
 		OutputBytes: int64(it.join.Outputs) * it.session.dataset.data.batchBytes(it.session.batchSize()*it.bundle, it.steps.Tail),
@@ -205,6 +208,18 @@ func (it *iteration) announce() {
 	}
 	it.session.dataset.engine.Logger.Debug("iteration begins", "rank", it.session.rank, "world", it.join.WorldSize, "epoch", joined.Epoch,
 		"position", it.state.Position, "batches", it.count, "workers", len(it.order), "replicas", len(it.names))
+}
+
+// schema returns the schema of the batches.
+func (it *iteration) schema() []wire.Node {
+	return it.session.dataset.data.nodes(it.join.ImageCPUShare)
+}
+
+// divide sets the share of the images that the run decodes. The session's mutex is held.
+func (it *iteration) divide(share float64) {
+	if r := it.run; r != nil && r.split != nil {
+		r.split.SetShare(share)
+	}
 }
 
 // span returns the positions of the iteration's steps.

@@ -63,6 +63,7 @@ func (r *rows) close() error {
 type mapping struct {
 	taker  *iterable.Taker
 	rows   *loader.Map
+	split  *loader.ImageSplit // nil: the trainer gets all images as tensors
 	queue  chan []int64
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when no call of the consumer follows
@@ -73,7 +74,7 @@ type mapping struct {
 }
 
 // newMapping starts to answer.
-func newMapping(d *dataset, to consumer) (*mapping, error) {
+func newMapping(d *dataset, to consumer, share *float64) (*mapping, error) {
 	taker, err := d.rows.open(d.data)
 	if err != nil {
 		return nil, err
@@ -83,8 +84,9 @@ func newMapping(d *dataset, to consumer) (*mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &mapping{taker: taker, queue: make(chan []int64, maxTakes), done: make(chan struct{})}
+	m := &mapping{taker: taker, split: newSplit(share), queue: make(chan []int64, maxTakes), done: make(chan struct{})}
 	o := mapOptions(d.data)
+	o.ImageSplit = m.split
 	o.Taker, o.Allocator, o.PrefetchFactor, o.Memory = taker, ring, mapPrefetch, 0 // the memory is the taker's
 	m.rows, err = loader.NewMap(d.data.Dataset, o)
 	if err != nil {
@@ -183,19 +185,25 @@ func (c *client) openMap(a wire.Map, to consumer) (wire.Mapped, error) {
 	if c.closed {
 		return wire.Mapped{}, wire.ErrEnds
 	}
+	if err := a.Validate(); err != nil {
+		return wire.Mapped{}, err
+	}
 	d := c.group.dataset
 	if c.mapping == nil {
-		m, err := newMapping(d, to)
+		m, err := newMapping(d, to, a.ImageCPUShare)
 		if err != nil {
 			return wire.Mapped{}, err
 		}
 		c.mapping = m
 	}
+	if !divides(c.mapping.split, a.ImageCPUShare) {
+		return wire.Mapped{}, wire.ProtocolError("a second MAP with another image_cpu_share")
+	}
 	if a.Epoch != nil {
 		c.mapping.rows.SetEpoch(*a.Epoch)
 	}
 	taker := c.mapping.taker
-	r := wire.Mapped{Rows: taker.Len(), Memory: taker.Room(), Decoded: d.data.Dataset.DecodedBytes(), Schema: d.summary.Schema}
+	r := wire.Mapped{Rows: taker.Len(), Memory: taker.Room(), Decoded: d.data.Dataset.DecodedBytes(), Schema: d.data.nodes(a.ImageCPUShare)}
 	for _, row := range a.Locate {
 		at, err := taker.Locate(d.ctx, row)
 		if err != nil {

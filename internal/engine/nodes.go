@@ -23,7 +23,7 @@ func describe(d *Data) wire.Opened {
 		shards, groups = shards+len(m.Shards()), groups+len(m.Groups())
 	}
 	return wire.Opened{
-		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Samples: d.Dataset.Samples(), Buffer: bufferRows(d.Dataset), Shards: shards, Groups: groups, Schema: batchNodes(d.Dataset.BatchSchema(), d.Loader),
+		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Samples: d.Dataset.Samples(), Buffer: bufferRows(d.Dataset), Shards: shards, Groups: groups, Schema: d.nodes(nil),
 		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Now: d.Dataset.Now(), Warnings: wire.RedactAll(d.Warnings, wire.Redact), Files: wire.RedactAll(d.Files, wire.Redact), Info: wire.RedactAll(d.Info, wire.Redact),
 	}
 }
@@ -40,8 +40,9 @@ func bufferRows(d *iterable.Dataset) int64 {
 // batchNodes returns the schema of a loader's batches: the data's, with padded columns dense and
 // added columns at the end.
 func batchNodes(s *column.Schema, o loader.Options) []wire.Node {
+	var tasks []*column.Field
 	if shape, err := o.Shape(s); err == nil { // else Check has refused it
-		s = shape.Schema()
+		s, tasks = shape.Schema(), shape.TaskFields()
 	}
 	nodes := make([]wire.Node, 0, len(s.Fields)+len(o.Pad))
 	fields, made := o.Packed.Fields(s)
@@ -65,12 +66,19 @@ func batchNodes(s *column.Schema, o loader.Options) []wire.Node {
 	if o.Seeds {
 		nodes = append(nodes, fixedNode(loader.SeedColumn, column.TypeInt64, 8))
 	}
-	for _, f := range append(o.GeometryFields(), made...) {
+	for _, f := range slices.Concat(o.GeometryFields(), tasks, made) {
 		n := nodeOf(f)
 		n.Added = true
 		nodes = append(nodes, n)
 	}
 	return nodes
+}
+
+// nodes returns the schema of batches with a share of the images that the engine decodes, or nil.
+func (d *Data) nodes(share *float64) []wire.Node {
+	o := d.Loader
+	o.ImageSplit = newSplit(share)
+	return batchNodes(d.Dataset.BatchSchema(), o)
 }
 
 // fixedNode is a column that no data has.

@@ -24,8 +24,9 @@ var errNotWanted = errors.New("the batches have no consumer any more")
 type run struct {
 	session   *session
 	continues bool
-	workers   int // of the loader
-	outputs   int // batches that are reserved for results of the trainers' workers
+	workers   int                // of the loader
+	outputs   int                // batches that are reserved for results of the trainers' workers
+	split     *loader.ImageSplit // nil: the trainers get all images as tensors
 	ctx       context.Context
 	cancel    context.CancelCauseFunc
 	done      chan struct{} // closed when all is freed
@@ -48,7 +49,7 @@ type run struct {
 func newRun(it *iteration) *run {
 	r := &run{
 		session: it.session, continues: !it.single.Part(), workers: it.session.dataset.data.Loader.Workers, outputs: it.outputs(),
-		done: make(chan struct{}), next: make(chan *iteration, 1), now: it,
+		done: make(chan struct{}), next: make(chan *iteration, 1), now: it, split: newSplit(it.join.ImageCPUShare),
 	}
 	r.ctx, r.cancel = context.WithCancelCause(it.session.dataset.ctx)
 	it.begins(r)
@@ -199,8 +200,9 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	if r.continues {
 		o.Epochs = -1
 	}
+	o.Hashes, o.ImageSplit = it.bundle > 1, r.split
 	slots := slotsOf(d, r.workers, len(it.order))
-	need := ringNeed{bytes: r.session.slotBytes(it.bundle, it.steps.Tail)}
+	need := ringNeed{bytes: slotBytes(d, o, it.schema())}
 	if d.Slots == 0 {
 		slots = loader.BatchesWithin(slots, need.bytes*int64(len(it.order)), d.Dataset.Memory())
 	}
@@ -212,7 +214,7 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	}
 	r.rings, r.steps, r.begun, r.from, r.left = it.order, it.steps, 0, it.from, it.count
 	o.MaxBatches = slots*len(it.order) + r.outputs
-	o.Allocator, o.Hashes = r, it.bundle > 1
+	o.Allocator = r
 	return loader.New(d.Dataset, o)
 }
 
@@ -277,7 +279,7 @@ func (r *run) end(it *iteration) {
 // adopt takes over an iteration that starts at the run's position, with the same consumers in the
 // same order. It reports whether it did. The session's mutex is held.
 func (r *run) adopt(it *iteration) bool {
-	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps ||
+	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps || !divides(r.split, it.join.ImageCPUShare) ||
 		it.join.WorldSize != r.now.join.WorldSize || !slices.Equal(it.join.Seats, r.now.join.Seats) || len(it.order) != len(r.now.order) || it.outputs() > r.outputs {
 		return false
 	}
@@ -360,14 +362,11 @@ func firstSlots(d *Data, workers int) int {
 
 // slotBytes returns the bytes of a slot: exactly what a batch takes at most, or an estimate of mean
 // rows plus a quarter if that depends on the rows.
-func (s *session) slotBytes(bundle int, tail shuffle.Tail) int64 {
-	d := s.dataset.data
-	how := d.Loader
-	how.BatchSize, how.Tail = s.batchSize()*bundle, tail
-	if bound := loader.BatchBound(d.Dataset, how); bound > 0 {
-		return bound + slotRest(s.dataset.summary.Schema, how.BatchSize, bundle > 1)
+func slotBytes(d *Data, o loader.Options, schema []wire.Node) int64 {
+	if bound := loader.BatchBound(d.Dataset, o); bound > 0 {
+		return bound + slotRest(schema, o.BatchSize, o.Hashes)
 	}
-	foretold := d.batchBytes(how.BatchSize, tail)
+	foretold := loader.BatchBytes(d.Dataset, o)
 	return foretold + foretold/4
 }
 

@@ -64,7 +64,7 @@ func bundleOf(j wire.Join, state shuffle.State, tail shuffle.Tail, bytes func(st
 	if state.MixState != nil && state.Batching == shuffle.PerSource { // a longer step is of one source too
 		return 1
 	}
-	if j.Bundle <= 1 || j.Workers > 1 || len(j.Seats) > 0 || tail == shuffle.Carry || !alone && !byLanes {
+	if j.Bundle <= 1 || j.Workers > 1 || len(j.Seats) > 0 || j.ImageCPUShare != nil || tail == shuffle.Carry || !alone && !byLanes {
 		return 1
 	}
 	n := min(j.Bundle, maxBundle)

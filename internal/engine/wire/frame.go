@@ -34,6 +34,7 @@ const (
 	FrameWaited
 	FrameSurvey
 	FrameTrace
+	FrameShare
 )
 
 const (
@@ -57,7 +58,7 @@ const (
 
 var frameNames = map[FrameKind]string{
 	FrameHello: "HELLO", FrameOpen: "OPEN", FrameJoin: "JOIN", FrameRelease: "RELEASE", FrameLeave: "LEAVE", FrameEpoch: "EPOCH", FrameAsk: "ASK",
-	FrameTake: "TAKE", FrameSelect: "SELECT", FrameMap: "MAP", FrameMeet: "MEET", FrameWaited: "WAITED", FrameSurvey: "SURVEY", FrameTrace: "TRACE",
+	FrameTake: "TAKE", FrameSelect: "SELECT", FrameMap: "MAP", FrameMeet: "MEET", FrameWaited: "WAITED", FrameSurvey: "SURVEY", FrameTrace: "TRACE", FrameShare: "SHARE",
 	FrameWelcome: "WELCOME", FrameOpened: "OPENED", FrameProgress: "PROGRESS", FrameJoined: "JOINED", FrameRing: "RING", FrameBatch: "BATCH",
 	FrameEnd: "END", FrameError: "ERROR", FrameSession: "SESSION", FrameNote: "NOTE", FrameMapped: "MAPPED", FrameSelected: "SELECTED",
 	FrameMet: "MET", FrameSurveyed: "SURVEYED", FrameEvents: "EVENTS", FrameHeld: "HELD",

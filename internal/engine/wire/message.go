@@ -173,10 +173,32 @@ type Join struct {
 	// trainer's. As many batches of the stream's are reserved for them.
 	Outputs int `json:"outputs"`
 
+	// ImageCPUShare leaves all but this share of the JPEGs to a device of the trainer's, and the
+	// batches have the form of loader.ImageSplit where columns allow it. null: all images are
+	// tensors. An iteration reads on where the one before has read ahead if it has the same share.
+	ImageCPUShare *float64 `json:"image_cpu_share,omitempty"`
+
 	// Agree names the data set among the ranks. Ranks of a job that join with the same name must
 	// have the same fingerprint. Empty: they are not compared.
 	Agree string `json:"agree"`
 }
+
+// Share sets the share of the JPEGs that the engine decodes, in batches that it has not begun.
+type Share struct {
+	ImageCPUShare float64 `json:"image_cpu_share"`
+}
+
+func (s Share) Validate() error { return checkShare(&s.ImageCPUShare) }
+
+// checkShare checks a share of images.
+func checkShare(share *float64) error {
+	if share != nil && !(*share >= 0 && *share <= 1) {
+		return ValueError("image_cpu_share must be from 0 to 1, got %v", *share)
+	}
+	return nil
+}
+
+func (j Join) Validate() error { return checkShare(j.ImageCPUShare) }
 
 func (j Join) ReplicaCount() int { return max(1, j.Replicas) }
 
@@ -454,7 +476,11 @@ type Selected struct {
 type Map struct {
 	Locate []int64 `json:"locate"`
 	Epoch  *int64  `json:"epoch"`
+
+	ImageCPUShare *float64 `json:"image_cpu_share,omitempty"` // as in Join
 }
+
+func (m Map) Validate() error { return checkShare(m.ImageCPUShare) }
 
 // Mapped describes the rows that have numbers, 0 to Rows-1.
 type Mapped struct {

@@ -139,13 +139,14 @@ class Connection:
         announced = self._inbox.read_batch()
         return None if announced is None else self._batch(announced)
 
-    def map(self, *, locate: Sequence[int] = (), epoch: int | None = None) -> dict[str, Any]:
+    def map(self, *, locate: Sequence[int] = (), epoch: int | None = None, **more: Any) -> dict[str, Any]:
         """Opens rows by number, and returns Mapped. Not while rows are asked for.
 
-        What is random in later rows is that of the epoch; None leaves it as it is.
+        What is random in later rows is that of the epoch; None leaves it as it is. more are other members of Map.
         """
         self._finish("opening rows by number")
-        mapped = self._request(protocol.MAP, {"locate": list(locate), "epoch": epoch}, protocol.MAPPED, "opening rows by number")
+        request = {"locate": list(locate), "epoch": epoch, **more}
+        mapped = self._request(protocol.MAP, request, protocol.MAPPED, "opening rows by number")
         if epoch is not None:
             self.map_epoch = epoch
         return mapped
@@ -245,6 +246,14 @@ class Connection:
         """Sends the engine how long the training loop waited since the last such message."""
         if not self.closed:
             self._outbox.post(protocol.encode(protocol.WAITED, {"rank": rank, **wait}))
+
+    def divide(self, image_cpu_share: float) -> None:
+        """Sets the share of the JPEGs that the engine decodes, in batches that it has not begun.
+
+        It is for an iteration, or rows by number, that began with a share.
+        """
+        if not self.closed:
+            self._outbox.post(protocol.encode(protocol.SHARE, {"image_cpu_share": image_cpu_share}))
 
     def meet(self, *, name: str, **what: Any) -> dict[str, Any]:
         """Returns Met: the progress of a meeting of ranks. what are other members of Meet."""

@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable"
+	"github.com/shardfeed/shardfeed/loader"
+	"github.com/shardfeed/shardfeed/shard"
+	memstore "github.com/shardfeed/shardfeed/shard/mem"
+)
+
+// servePhotos serves rows with a JPEG each, in file order.
+func servePhotos(t *testing.T, rows int) (socket string, files [][]byte) {
+	t.Helper()
+	type photo struct {
+		ID  int64  `parquet:"id"`
+		Img []byte `parquet:"img"`
+	}
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[photo](&b)
+	for i := range rows {
+		m := image.NewRGBA(image.Rect(0, 0, 20+i%5, 30))
+		for at := range m.Pix {
+			m.Pix[at] = byte(at * (i + 3))
+		}
+		m.Set(1, 1, color.White)
+		var file bytes.Buffer
+		err := jpeg.Encode(&file, m, nil)
+		if _, werr := w.Write([]photo{{int64(i), file.Bytes()}}); errors.Join(err, werr) != nil {
+			t.Fatal(err, werr)
+		}
+		files = append(files, file.Bytes())
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	store := &memstore.Store{}
+	store.Put("data/a.parquet", b.Bytes())
+	socket = serveWares(t, nil, func(o *Options, d *Data) {
+		budget := o.Budget
+		d.Loader = loader.Options{BatchSize: 8, Workers: 2, Images: map[string]images.Options{"img": photoOptions()}}
+		how := *d
+		o.Open = func(ctx context.Context, _ Request, _ func(wire.Progress)) (*Data, error) {
+			d := how
+			var err error
+			d.Dataset, err = iterable.Open(ctx, shard.Stores{"mem": store}, []string{"mem://data/"}, iterable.Options{
+				Reading: iterable.Reading{RowKeys: true}, Resources: iterable.Resources{Budget: (*iterable.Budget)(budget)},
+			})
+			return &d, err
+		}
+	})
+	return socket, files
+}
+
+func photoOptions() images.Options {
+	return images.Options{Height: 7, Width: 5, Crop: images.CropRandomResized, Flip: 0.5}
+}
+
+// A photo is a row of a batch with images on a device.
+type photo struct {
+	id   int64
+	task images.Task
+	data []byte
+}
+
+// photos are the rows of a batch.
+func (b *clientBatch) photos(t *testing.T) (rows []photo) {
+	t.Helper()
+	if len(b.nodes) != 5 {
+		t.Fatalf("a batch of %d nodes", len(b.nodes))
+	}
+	buffer := func(node, field int, n int64) []byte { return b.bytes(b.nodes[node][field], n) }
+	n := b.nodes[0][0]
+	ids, starts, data := mem.As[int64](buffer(0, 4, 8*n)), mem.As[int32](buffer(1, 3, 4*(n+1))), buffer(2, 4, b.nodes[2][5])
+	for i, k := range mem.As[images.Task](buffer(4, 4, 96*n)) {
+		rows = append(rows, photo{ids[i], k, data[starts[i]:][:k.Bytes]})
+	}
+	return rows
+}
+
+func nodeNames(nodes []wire.Node) (names []string) {
+	for _, n := range nodes {
+		text := n.Kind
+		for c := n; len(c.Children) > 0; c = c.Children[0] {
+			text += fmt.Sprint(" ", c.ListSize, " ", c.Children[0].Type)
+		}
+		names = append(names, fmt.Sprintf("%s: %s, %v", n.Name, text, n.Added))
+	}
+	return names
+}
+
+var deviceNodes = []string{"id: fixed, false", "img: list 0 uint8, false", "img\x00device: list 24 int32, true"}
+
+// A trainer that asks for a share gets files and tensors, changes the share, and continues
+// in the next epoch with the batches that were read ahead. The data set keeps its columns.
+func TestImageShares(t *testing.T) {
+	socket, files := servePhotos(t, 80)
+	c := dial(t, socket)
+	opened, err := c.open(opening)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tensors := []string{"id: fixed, false", "img: list 3 list 7 list 5 uint8, false"}
+	if got := nodeNames(opened.Schema); !slices.Equal(got, tensors) {
+		t.Errorf("opened: %q", got)
+	}
+	share := 0.0
+	for epoch := range int64(3) {
+		joined, err := c.join(wire.Join{Iteration: fmt.Sprint(epoch), WorldSize: 1, ImageCPUShare: &share, Bundle: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := nodeNames(joined.Schema); !slices.Equal(got, deviceNodes) {
+			t.Fatalf("joined: %q", got)
+		}
+		kinds := []images.TaskKind{}
+		for range 10 {
+			b, _, err := c.batch()
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := b.photos(t)
+			kinds = append(kinds, rows[0].task.Kind)
+			for _, row := range rows {
+				seed := loader.ImageSeed(0, epoch, row.id, 0, "img", 0)
+				want, ok := photoOptions().Task(files[row.id], seed)
+				if row.task.Kind == images.TaskDone {
+					want.Kind, want.Bytes = images.TaskDone, 105
+				}
+				if !ok || row.task.Kind != rows[0].task.Kind || row.task.Bytes != want.Bytes || row.task.Kind == images.TaskJPEG && (row.task != want || !bytes.Equal(row.data, files[row.id])) {
+					t.Errorf("epoch %d, row %d: %+v", epoch, row.id, row.task)
+				}
+			}
+			if share = float64(epoch % 2); b.head.Step == 0 {
+				if err := c.send(wire.FrameShare, wire.Share{ImageCPUShare: share}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.release(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		last := images.TaskJPEG - images.TaskKind(share)
+		if kinds[9] != last {
+			t.Errorf("epoch %d: %v, want %v at the end", epoch, kinds, last)
+		}
+		if _, end, err := c.batch(); end == nil {
+			t.Fatal(err)
+		}
+	}
+	if joined, err := c.join(wire.Join{Iteration: "tensors", WorldSize: 1}); err != nil || !slices.Equal(nodeNames(joined.Schema), tensors) {
+		t.Errorf("without a share: %q, %v", nodeNames(joined.Schema), err)
+	}
+}
+
+// Rows by number have the form of their MAP.
+func TestImageSharesOfMap(t *testing.T) {
+	socket, files := servePhotos(t, 20)
+	c := dial(t, socket)
+	if _, err := c.open(opening); err != nil {
+		t.Fatal(err)
+	}
+	var m wire.Mapped
+	share := 0.0
+	if err := errors.Join(c.send(wire.FrameMap, wire.Map{ImageCPUShare: &share}), c.ask(wire.FrameMapped, &m)); err != nil {
+		t.Fatal(err)
+	}
+	if got := nodeNames(m.Schema); !slices.Equal(got, deviceNodes) {
+		t.Errorf("mapped: %q", got)
+	}
+	c.take(t, 3, 19)
+	b, _, err := c.batch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, row := range b.photos(t) {
+		if want := []int64{3, 19}[i]; row.id != want || row.task.Kind != images.TaskJPEG || !bytes.Equal(row.data, files[want]) {
+			t.Errorf("row %d: %+v", want, row.task)
+		}
+	}
+	if err := errors.Join(c.release(b), c.send(wire.FrameShare, wire.Share{ImageCPUShare: 1})); err != nil {
+		t.Fatal(err)
+	}
+	c.take(t, 4)
+	if b, _, err = c.batch(); err != nil || b.photos(t)[0].task.Kind != images.TaskDone {
+		t.Errorf("%v: %+v", err, b)
+	}
+}
+
+// Wrong shares are refused, and workers have one share.
+func TestImageSharesRefused(t *testing.T) {
+	socket, _ := servePhotos(t, 80)
+	for _, share := range []float64{-0.1, 1.5} {
+		c := dial(t, socket)
+		if _, err := c.open(opening); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("image_cpu_share must be from 0 to 1, got %v", share)
+		if _, err := c.join(wire.Join{Iteration: "i", WorldSize: 1, ImageCPUShare: &share}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("JOIN: %v", err)
+		}
+		if err := errors.Join(c.send(wire.FrameShare, wire.Share{ImageCPUShare: share}), c.ask(wire.FrameEnd, &wire.End{})); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("SHARE: %v", err)
+		}
+	}
+	if err := (wire.Share{ImageCPUShare: math.NaN()}).Validate(); err == nil {
+		t.Error("a share that is no number is allowed")
+	}
+	share, first, second := 0.5, dial(t, socket), dial(t, socket)
+	for k, c := range []*testClient{first, second} {
+		if _, err := c.open(opening); err != nil {
+			t.Fatal(err)
+		}
+		j := wire.Join{Iteration: "i", WorldSize: 1, Workers: 2, Worker: k}
+		if k == 1 {
+			j.ImageCPUShare = &share
+		}
+		if err := c.send(wire.FrameJoin, j); err != nil {
+			t.Fatal(err)
+		}
+		if k == 0 {
+			_ = c.send(wire.FrameAsk, wire.Ask{WorldSize: 1}) // answered after the JOIN
+			if err := c.ask(wire.FrameSession, &json.RawMessage{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := second.ask(wire.FrameJoined, &wire.Joined{}); err == nil || !strings.Contains(err.Error(), "another image_cpu_share than others of the same iteration") {
+		t.Errorf("workers: %v", err)
+	}
+}
