@@ -228,3 +228,15 @@ func bomb(data []byte) []byte {
 	copy(b[16:24], []byte{0, 0, 255, 255, 0, 0, 255, 255})
 	return b
 }
+
+// TIFFs are turned upright as Pillow turns them.
+func TestTurnedTIFF(t *testing.T) {
+	files := imagetest.Formats(t)
+	for o := 1; o <= 8; o++ {
+		want, r := imagetest.RGB(t, files[fmt.Sprintf("upright/turned-%d.tiff.png", o)])
+		a := newAugmenter(t, Options{Height: r.Dy(), Width: r.Dx(), Layout: HWC, Interpolation: Nearest}, new(codec.Go))
+		if got := apply(t, a, files[fmt.Sprintf("turned-%d.tiff", o)], 0); !bytes.Equal(got, want) {
+			t.Errorf("orientation %d differs", o)
+		}
+	}
+}

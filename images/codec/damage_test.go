@@ -178,10 +178,14 @@ func FuzzGo(f *testing.F) {
 	files := imagetest.Encoded(imagetest.Corpus(f))
 	maps.Copy(files, imagetest.Encoded(imagetest.Formats(f)))
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		f.Add(files[name])
+		f.Add(files[name], false)
+		f.Add(files[name], true)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(t *testing.T, data []byte, blend bool) {
 		var d codec.Go
+		if blend {
+			d.Blend([3]byte{255, 7, 99})
+		}
 		_ = decode(t, &d, data)
 	})
 }

@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/png"
 	"maps"
@@ -132,5 +133,16 @@ func TestFormatHeaders(t *testing.T) {
 				t.Errorf("got %+v, %v, want %s", h, err, c.want)
 			}
 		})
+	}
+}
+
+// The orientation of a TIFF is a tag of its own directory.
+func TestOrientationOfTIFF(t *testing.T) {
+	files := imagetest.Formats(t)
+	for want := 1; want <= 8; want++ {
+		h, err := codec.ReadHeader(files[fmt.Sprintf("turned-%d.tiff", want)])
+		if err != nil || h.Orientation != want {
+			t.Errorf("%d, want %d, %v", h.Orientation, want, err)
+		}
 	}
 }

@@ -129,31 +129,3 @@ func webpSize(kind string, chunk []byte) (width, height int) {
 	}
 	return 0, 0
 }
-
-// orientation returns tag 274 of the first directory of EXIF data, or 1 if that is missing or
-// invalid.
-func orientation(tiff []byte) int {
-	if len(tiff) < 8 {
-		return 1
-	}
-	var order binary.ByteOrder = binary.BigEndian
-	if string(tiff[:2]) == "II" {
-		order = binary.LittleEndian
-	}
-	at := uint64(order.Uint32(tiff[4:]))
-	if at+2 > uint64(len(tiff)) {
-		return 1
-	}
-	n := int(order.Uint16(tiff[at:]))
-	entries := tiff[at+2:]
-	for i := 0; i < n && len(entries) >= 12; i, entries = i+1, entries[12:] {
-		if order.Uint16(entries) != 274 {
-			continue
-		}
-		if v := int(order.Uint16(entries[8:])); order.Uint16(entries[2:]) == 3 && v >= 1 && v <= 8 {
-			return v
-		}
-		return 1
-	}
-	return 1
-}

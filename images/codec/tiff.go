@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"slices"
 )
 
 // Tags of a TIFF (TIFF 6.0, section 8).
@@ -11,6 +12,7 @@ const (
 	tagBits         = 258
 	tagCompression  = 259
 	tagColors       = 262 // PhotometricInterpretation
+	tagOrientation  = 274
 	tagSamples      = 277
 	tagRowsPerStrip = 278
 	tagPlanar       = 284
@@ -69,27 +71,51 @@ func tiffColors(n int) string {
 	return "another color space"
 }
 
-// tiffTags returns the first value of the numeric tags of the first directory.
-func tiffTags(data []byte) (map[uint16]uint32, error) {
-	cut := errorf(TIFF, "it is truncated: its first directory is missing")
+// directory returns the entries of the first directory of a TIFF, 12 bytes each, and whether all of
+// them are there.
+func directory(data []byte) (order binary.ByteOrder, entries []byte, whole bool) {
+	order = binary.BigEndian
 	if len(data) < 8 {
-		return nil, cut
+		return order, nil, false
 	}
-	var order binary.ByteOrder = binary.BigEndian
 	if data[0] == 'I' {
 		order = binary.LittleEndian
 	}
 	at := uint64(order.Uint32(data[4:]))
 	if at+2 > uint64(len(data)) {
-		return nil, cut
+		return order, nil, false
 	}
-	n, entries := int(order.Uint16(data[at:])), data[at+2:]
-	if len(entries) < 12*n {
-		return nil, cut
+	n, entries := 12*int(order.Uint16(data[at:])), data[at+2:]
+	if len(entries) < n {
+		return order, entries[:len(entries)/12*12], false
+	}
+	return order, entries[:n], true
+}
+
+// orientation returns tag 274 of a TIFF, as EXIF data is one too, or 1 if that is missing or invalid.
+func orientation(data []byte) int {
+	order, entries, _ := directory(data)
+	for e := range slices.Chunk(entries, 12) {
+		if order.Uint16(e) != tagOrientation {
+			continue
+		}
+		if v := int(order.Uint16(e[8:])); order.Uint16(e[2:]) == 3 && v >= 1 && v <= 8 {
+			return v
+		}
+		return 1
+	}
+	return 1
+}
+
+// tiffTags returns the first value of the numeric tags of the first directory.
+func tiffTags(data []byte) (map[uint16]uint32, error) {
+	order, entries, whole := directory(data)
+	if !whole {
+		return nil, errorf(TIFF, "it is truncated: its first directory is missing")
 	}
 	tags := map[uint16]uint32{}
-	for ; n > 0; n, entries = n-1, entries[12:] {
-		tag, kind, count, value := order.Uint16(entries), order.Uint16(entries[2:]), order.Uint32(entries[4:]), entries[8:12]
+	for e := range slices.Chunk(entries, 12) {
+		tag, kind, count, value := order.Uint16(e), order.Uint16(e[2:]), order.Uint32(e[4:]), e[8:12]
 		width := map[uint16]uint32{1: 1, 3: 2, 4: 4}[kind]
 		if width == 0 || count == 0 {
 			continue

@@ -87,7 +87,12 @@ case(F.invert(picture), "Invert")
 case(F.rgb_to_grayscale(picture, 3), "Grayscale")
 for kernel, sigma in ((3, 3), 0.8), ((23, 23), 0.1), ((23, 23), 2.0), ((9, 5), 1.3), ((45, 45), 30.0), ((1, 7), 1.0):
     case(F.gaussian_blur(picture, list(kernel), [sigma, sigma]), "Blur", sigma, kernel=kernel)
-case(F.erase(picture, 7, 11, 20, 30, torch.tensor([1, 2, 3], dtype=torch.uint8)[:, None, None]), "Erase", rect=(11, 7, 41, 27), fill=(1, 2, 3))
+case(
+    F.erase(picture, 7, 11, 20, 30, torch.tensor([1, 2, 3], dtype=torch.uint8)[:, None, None]),
+    "Erase",
+    rect=(11, 7, 41, 27),
+    fill=(1, 2, 3),
+)
 add("cases.json", json.dumps(cases))
 
 
@@ -134,14 +139,13 @@ def drawn(transform, number, seed):
 
         transform._apply_image_or_video_transform = note
         transform(picture)
-    elif isinstance(transform, v2.RandomErasing):
-        if not _transform.torch.rand(1) >= transform.p:
-            transform._log_ratio = torch.log(torch.tensor(transform.ratio, dtype=torch.float64))
-            _augment.torch = _transform.torch
-            p = transform.make_params([picture])
-            if p["v"] is not None:
-                rect = (p["j"], p["i"], p["j"] + p["w"], p["i"] + p["h"])
-                ops.append({"kind": "Erase", "rect": rect, "fill": [int(v) for v in p["v"].flatten().tolist()]})
+    elif _transform.torch.rand(1) < transform.p:
+        transform._log_ratio = torch.log(torch.tensor(transform.ratio, dtype=torch.float64))
+        _augment.torch = _transform.torch
+        p = transform.make_params([picture])
+        if p["v"] is not None:
+            rect = (p["j"], p["i"], p["j"] + p["w"], p["i"] + p["h"])
+            ops.append({"kind": "Erase", "rect": rect, "fill": [int(v) for v in p["v"].flatten().tolist()]})
     return ops
 
 

@@ -69,6 +69,12 @@ fax = io.BytesIO()
 bits.save(fax, "TIFF", compression="group4")
 add("fax.tiff", fax.getvalue())
 both("strips.tiff", rgb, compression="tiff_lzw", tiffinfo={278: 7})
+for orientation in range(1, 9):
+    turned, upright = io.BytesIO(), io.BytesIO()
+    rgb.crop((9, 9, 32, 26)).save(turned, "TIFF", compression="tiff_lzw", tiffinfo={274: orientation})
+    Image.fromarray(decoded(turned.getvalue())).save(upright, "PNG", optimize=True)  # Pillow turns TIFFs when it loads them
+    add(f"turned-{orientation}.tiff", turned.getvalue())
+    add(f"upright/turned-{orientation}.tiff.png", upright.getvalue())
 both("predicted.tiff", rgb, compression="tiff_lzw", tiffinfo={317: 2})
 
 # Frames that have a part of the picture: a larger screen of a GIF, and a larger canvas of a WebP.
