@@ -39,7 +39,7 @@ func TestUpgradePage(t *testing.T) {
 			found := regexp.MustCompile(pattern).FindSubmatch(text)
 			if found == nil {
 				t.Errorf("%s has no %s", file, pattern)
-			} else if now := string(found[1]); !slices.Contains(strings.Fields(strings.ReplaceAll(rows[format], "`", "")), now) {
+			} else if now := string(found[1]); !slices.Contains(strings.FieldsFunc(rows[format], func(r rune) bool { return strings.ContainsRune("`, ", r) }), now) {
 				t.Errorf("docs/upgrade.md has %q as %s, and %s has %s", rows[format], format, file, now)
 			}
 		}
