@@ -83,7 +83,9 @@ type measurement struct {
 	Special           int64                `json:"special_documents"`   // texts of these that contain special tokens
 	Displaced         int64                `json:"displaced_tokens"`    // that --pack-fim moved beyond the ends of blocks, and lost
 
-	ImageDecoder string `json:"image_decoder"` // of JPEGs: turbo or go; empty: no images were decoded
+	ImageDecoder   string   `json:"image_decoder"`    // of JPEGs: turbo or go; empty: no images were decoded
+	ImagesOnDevice int64    `json:"images_on_device"` // JPEGs that the trainer's GPU decodes, under image_device
+	ImageCPUShare  *float64 `json:"image_cpu_share"`  // of the JPEGs, that the engine decodes now; null: all
 
 	// Sources are how many samples of each source all ranks together took, since the first epoch.
 	Sources map[string]int64 `json:"sources,omitempty"`
@@ -146,6 +148,7 @@ func (m *measurement) addStats(all ...loader.Stats) {
 	var sum iterable.Stats
 	for _, s := range all {
 		m.LostRows += s.Stream.Lost
+		m.ImagesOnDevice += s.OnDevice
 		m.Truncated += s.Stream.Truncated
 		m.Tokenized += s.Stream.Tokens
 		m.Special += s.Stream.Special

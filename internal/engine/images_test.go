@@ -55,6 +55,13 @@ func servePhotos(t *testing.T, rows int) (socket string, files [][]byte) {
 	socket = serveWares(t, nil, func(o *Options, d *Data) {
 		budget := o.Budget
 		d.Loader = loader.Options{BatchSize: 8, Workers: 2, Images: map[string]images.Options{"img": photoOptions()}}
+		d.Stats = func(f Figures) any {
+			sum := photoStats{Share: f.ImageCPUShare}
+			for _, l := range f.Loaders {
+				sum.OnDevice += l.OnDevice
+			}
+			return sum
+		}
 		how := *d
 		o.Open = func(ctx context.Context, _ Request, _ func(wire.Progress)) (*Data, error) {
 			d := how
@@ -164,9 +171,31 @@ func TestImageShares(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if n, now := c.photoStats(t); n < 80 || n > 3*80+100 || now == nil || *now != 0 {
+		t.Errorf("%d images were left to the device, and the share is %v", n, now)
+	}
 	if joined, err := c.join(wire.Join{Iteration: "tensors", WorldSize: 1}); err != nil || !slices.Equal(nodeNames(joined.Schema), tensors) {
 		t.Errorf("without a share: %q, %v", nodeNames(joined.Schema), err)
 	}
+}
+
+// photoStats are the figures of images on a device.
+type photoStats struct {
+	OnDevice int64
+	Share    *float64
+}
+
+func (c *testClient) photoStats(t *testing.T) (onDevice int64, share *float64) {
+	t.Helper()
+	var s wire.Session
+	if err := errors.Join(c.send(wire.FrameAsk, wire.Ask{WorldSize: 1, Stats: true}), c.ask(wire.FrameSession, &s)); err != nil {
+		t.Fatal(err)
+	}
+	var got photoStats
+	if err := json.Unmarshal(s.Stats, &got); err != nil {
+		t.Fatal(err)
+	}
+	return got.OnDevice, got.Share
 }
 
 // Rows by number have the form of their MAP.

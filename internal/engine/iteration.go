@@ -222,6 +222,16 @@ func (it *iteration) divide(share float64) {
 	}
 }
 
+// share returns the share of the images that the run decodes now, or nil. The session's mutex is
+// held.
+func (it *iteration) share() *float64 {
+	if it == nil || it.run == nil || it.run.split == nil {
+		return nil
+	}
+	share := it.run.split.Share()
+	return &share
+}
+
 // span returns the positions of the iteration's steps.
 func (it *iteration) span() wire.Span {
 	steps := it.single

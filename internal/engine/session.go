@@ -326,6 +326,7 @@ func (s *session) ask(a wire.Ask) (wire.Session, error) {
 	}
 	if a.Stats && s.dataset.data.Stats != nil {
 		f := s.figures.figures()
+		f.ImageCPUShare = s.latest.share()
 		f.Reserved = s.dataset.engine.Budget.Admitted()
 		if r.Stats, err = json.Marshal(s.dataset.data.Stats(f)); err != nil {
 			return r, err

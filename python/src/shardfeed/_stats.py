@@ -211,6 +211,10 @@ class Stats(TypedDict, total=False):
     displaced_tokens: int
     # of JPEGs: turbo or go; empty: no images were decoded
     image_decoder: str
+    # JPEGs that the trainer's GPU decodes, under image_device
+    images_on_device: int
+    # of the JPEGs, that the engine decodes now; null: all
+    image_cpu_share: float | None
     # Sources are how many samples of each source all ranks together took, since the first
     # epoch.
     sources: dict[str, int] | None
