@@ -359,8 +359,8 @@ func (d *Decoder) column(n *schema.Node) (*block.Vector, error) {
 	switch {
 	case n.Partition != nil:
 		return d.constant(n, rows), nil
-	case n.RowNumber:
-		return d.numbers(n, rows), nil
+	case n.Numbers != nil:
+		return d.numbers(n, rows)
 	case n.Missing:
 		return block.NewNull(n.Field, rows), nil
 	case n.Leaf != nil && (n.Leaf.Convert == schema.ConvertNull || n.Field.Kind == column.Null):

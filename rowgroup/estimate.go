@@ -202,12 +202,14 @@ func (e *estimator) node(n *schema.Node, values int64) {
 	if n.Field.Nullable {
 		e.alloc(values / 8)
 	}
+	if n.Numbers != nil {
+		e.alloc(mem.MulDiv(values, 8, 1))
+	}
 	switch {
 	case n.Leaf != nil && n.Leaf.Convert != schema.ConvertNull:
 		e.leaf(n, values)
 		return
-	case n.RowNumber:
-		e.alloc(mem.MulDiv(values, 8, 1))
+	case n.Numbers != nil:
 		return
 	case n.Leaf != nil || n.Missing || n.Partition != nil:
 		e.alloc(values) // codes of one value, or nothing
@@ -294,7 +296,7 @@ func (e *estimator) whole(n *schema.Node, rows int64) {
 	switch {
 	case n.Partition != nil:
 		e.alloc(int64(len(n.Partition.Data)))
-	case n.Missing, n.RowNumber:
+	case n.Missing, n.Numbers != nil:
 	case n.Leaf != nil:
 		e.dictionary(n)
 	case n.Field.Kind == column.Struct:

@@ -92,7 +92,7 @@ func (m *Manifest) Scratch(g int) Scratch {
 // lists have null items; see movable for vectors.
 func isMovable(n *schema.Node) bool {
 	switch {
-	case n.Missing || n.Partition != nil || n.RowNumber || n.Leaf != nil:
+	case n.Missing || n.Partition != nil || n.Numbers != nil || n.Leaf != nil:
 		return true
 	case n.Field.Kind == column.Struct:
 		for _, c := range n.Children {

@@ -90,7 +90,8 @@ func (m *Reader) plan(u Rows, ruleAlone bool) (*Raw, error) {
 		return nil, err
 	}
 	bound := &m.bound[m.files[u.Shard].schema]
-	raw := &Raw{reader: m, Rows: u, fetched: u, uri: m.shards[u.Shard].URI, first: group.First, rules: m.rulesOf(u.Shard), ruleAlone: ruleAlone}
+	raw := m.newRaw(u)
+	raw.fetched, raw.rules, raw.ruleAlone = u, m.rulesOf(u.Shard), ruleAlone
 	leaves := bound.ruled
 	if !ruleAlone {
 		raw.columns, leaves = m.columnsOf(u.Shard), bound.fetched
@@ -100,6 +101,12 @@ func (m *Reader) plan(u Rows, ruleAlone bool) (*Raw, error) {
 		raw.chunks[i] = planChunk(&r, n.Leaf, u, rows)
 	}
 	return raw, nil
+}
+
+// newRaw returns the Raw of a unit without columns.
+func (m *Reader) newRaw(u Rows) *Raw {
+	first := m.groups[m.first[u.Shard]+u.RowGroup].First
+	return &Raw{reader: m, Rows: u, uri: m.shards[u.Shard].URI, first: first, before: first - m.groups[m.first[u.Shard]].First}
 }
 
 // planChunk finds the bytes that some rows need: the whole chunk, or, with an offset index, the

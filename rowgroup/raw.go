@@ -31,6 +31,7 @@ type Raw struct {
 	fetched Rows   // see Narrow
 	uri     string // for messages
 	first   int64  // number of the row group's first row in the manifest
+	before  int64  // rows of the shard before the row group
 	columns []*schema.Node
 	chunks  []rawChunk // one per projected leaf, in the order of a pre-order walk over columns; then one per leaf that only rules read
 

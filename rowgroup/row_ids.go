@@ -1,13 +1,11 @@
 package rowgroup
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 	"sort"
 
-	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
@@ -37,15 +35,6 @@ func (b *binding) addRowIDs(m *Manifest) error {
 	m.parts = slices.Concat(m.parts, made)
 	m.schema.Fields = append(m.schema.Fields, made[0].Field, made[1].Field)
 	return nil
-}
-
-// numbers is the column of row numbers.
-func (d *Decoder) numbers(n *schema.Node, rows int) *block.Vector {
-	v := &block.Vector{Field: n.Field, Len: rows, Data: d.arena.Alloc(8 * rows)}
-	for i, first := 0, d.raw.first+d.rows.Lo; i < rows; i++ {
-		binary.LittleEndian.PutUint64(v.Data[8*i:], uint64(first)+uint64(i))
-	}
-	return v
 }
 
 // Locate returns the group that holds a row of the manifest, as its position in Groups, and the row

@@ -48,9 +48,6 @@ type boundRule struct {
 	chunks, alone []int
 }
 
-// isGiven reports whether each shard has a node of its own.
-func (b boundRule) isGiven() bool { return b.node != nil && b.node.Given != nil }
-
 // RuleSchema is the schema of the whole data set, projected or not, when there are rule columns: a
 // rule binds to it. Only the rule columns can be read.
 func (m *Manifest) RuleSchema() *column.Schema { return m.ruleSchema }
@@ -165,16 +162,16 @@ func (b *boundRule) share(columns []*schema.Node) {
 // rulesOf is the rule columns as they are in shard s.
 func (m *Manifest) rulesOf(s int) []boundRule {
 	bound := m.bound[m.files[s].schema].rules
-	if !slices.ContainsFunc(m.rules, func(r ruleColumn) bool { return r.partition != nil }) && !slices.ContainsFunc(bound, boundRule.isGiven) {
+	perShard := func(b boundRule) bool { return b.node.PerShard() }
+	if !slices.ContainsFunc(m.rules, func(r ruleColumn) bool { return r.partition != nil }) && !slices.ContainsFunc(bound, perShard) {
 		return bound
 	}
 	all := slices.Clone(bound)
 	for i := range all {
-		switch p := m.rules[i].partition; {
-		case p != nil:
+		if p := m.rules[i].partition; p != nil {
 			all[i].node = p.Nodes[s]
-		case all[i].isGiven():
-			all[i].node = all[i].node.Given.At(s)
+		} else {
+			all[i].node = all[i].node.At(s)
 		}
 	}
 	return all

@@ -62,7 +62,7 @@ func (b *boundRule) column() *schema.Node {
 // statLeaf is the leaf that holds the rule column's values, one a row, or nil.
 func (b *boundRule) statLeaf() *schema.Node {
 	n := b.column()
-	if n == nil || n.Missing || n.Partition != nil || n.Leaf == nil || n.Leaf.MaxRep > 0 || n.Field.Kind != column.Fixed && n.Field.Kind != column.Binary {
+	if n == nil || n.Missing || n.Partition != nil || n.Numbers != nil || n.Leaf == nil || n.Leaf.MaxRep > 0 || n.Field.Kind != column.Fixed && n.Field.Kind != column.Binary {
 		return nil
 	}
 	return n

@@ -34,27 +34,10 @@ type tierUnit struct {
 // imageForm is a name of columns and of all that decides what they decode to, besides the shard.
 func imageForm(columns []*schema.Node, rules []boundRule, made *Made, replace bool) (form [8]byte) {
 	h := fnv.New64a()
-	var describe func(n *schema.Node)
-	describe = func(n *schema.Node) {
-		f := n.Field
-		fmt.Fprintln(h, f.Kind, f.Type, f.Width, f.ListSize, n.Missing, len(n.Children), replace && schema.IsText(f.Type))
-		if n.Leaf != nil {
-			fmt.Fprintln(h, n.Leaf.Index, n.Leaf.Path, n.Leaf.Convert, f.Precision, f.Scale)
-		}
-		if n.Leaf != nil && n.Leaf.Recast != nil {
-			fmt.Fprintln(h, n.Leaf.Recast.Own, n.Leaf.Recast.To)
-		}
-		for _, c := range n.Children {
-			describe(c)
-			if c.Partition != nil {
-				fmt.Fprintf(h, "%q\n", c.Partition.Data)
-			}
-		}
-	}
 	fmt.Fprintln(h, keepable(columns, rules, made))
 	fmt.Fprint(h, made.form())
 	for _, n := range columns {
-		describe(n)
+		n.Describe(h, replace)
 	}
 	copy(form[:], h.Sum(nil))
 	return form

@@ -191,7 +191,7 @@ func (m *Reader) fetchColumns(ctx context.Context, g int, cols []int) (*Raw, err
 	if err != nil {
 		return nil, err
 	}
-	raw := &Raw{reader: m, Rows: u, uri: m.shards[u.Shard].URI, first: group.First}
+	raw := m.newRaw(u)
 	columns := m.columnsOf(u.Shard)
 	for _, c := range cols {
 		raw.columns = append(raw.columns, columns[c])

@@ -20,6 +20,7 @@ type pin struct {
 	Time    time.Time `json:"time"`
 	Fields  []Field   `json:"fields"`
 	Rows    []int64   `json:"rows"`              // by file
+	First   []int64   `json:"first,omitempty"`   // FirstRow, by file
 	Deleted []deleted `json:"deleted,omitempty"` // of files that have some
 
 	Constants [][]Constant `json:"constants,omitempty"` // each list once
@@ -36,7 +37,7 @@ type deleted struct {
 
 // Pin returns a snapshot as text, without the shards of its files.
 func (s *Snapshot) Pin() ([]byte, error) {
-	p := pin{Format: s.Format, Table: s.Table, Name: s.Name, Asked: s.Asked, Time: s.Time, Fields: s.Fields, Unreadable: s.Unreadable}
+	p := pin{Format: s.Format, Table: s.Table, Name: s.Name, Asked: s.Asked, Time: s.Time, Fields: s.Fields, First: s.FirstRows(), Unreadable: s.Unreadable}
 	lists := map[string]int32{}
 	for i := range s.Files {
 		f := &s.Files[i]
@@ -82,7 +83,7 @@ func Unpin(text []byte, shards []shard.Shard) (*Snapshot, error) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return nil, err
 	}
-	if len(p.Rows) != len(shards) || p.Constant != nil && len(p.Constant) != len(shards) {
+	if len(p.Rows) != len(shards) || p.First != nil && len(p.First) != len(shards) || p.Constant != nil && len(p.Constant) != len(shards) {
 		return nil, errPin
 	}
 	s := &Snapshot{
@@ -92,6 +93,9 @@ func Unpin(text []byte, shards []shard.Shard) (*Snapshot, error) {
 	for i := range s.Files {
 		f := &s.Files[i]
 		f.Shard, f.Rows = shards[i], p.Rows[i]
+		if p.First != nil {
+			f.FirstRow = p.First[i]
+		}
 		if p.Constant == nil || p.Constant[i] == 0 {
 			continue
 		}

@@ -49,6 +49,10 @@ type Field struct {
 	// required field without a default is refused.
 	Default *Value
 
+	// RowIDs gives a row without a value in its file an ID: File.FirstRow plus the number of rows,
+	// deleted or not, before it in the file. The column is only read if its name is given.
+	RowIDs bool `json:",omitempty"`
+
 	Parts []Field // one for each child of Column
 }
 
@@ -62,6 +66,7 @@ type Value struct {
 type File struct {
 	Shard     shard.Shard // with a version if the metadata has one
 	Rows      int64       // with the deleted ones; -1 is unknown
+	FirstRow  int64       // ID of the first row, for a field of RowIDs; -1 if rows have no ID
 	Constants []Constant
 	Deleted   Rows
 	DeletedBy [Deletions]int64 // rows of Deleted, by [Deletion]; zeros if a pin lacks them

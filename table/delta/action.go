@@ -22,6 +22,7 @@ type add struct {
 	Size      int64           `json:"size"`
 	Stats     *stats          `json:"stats"`
 	Vector    *vector         `json:"deletionVector"`
+	FirstRow  *int64          `json:"baseRowId"`
 }
 
 type remove struct {
@@ -68,6 +69,14 @@ func (a *add) rows() int64 {
 		return -1
 	}
 	return int64(*a.Stats)
+}
+
+// firstRow is the ID of the first row of the file, or -1.
+func (a *add) firstRow() int64 {
+	if a.FirstRow == nil {
+		return -1
+	}
+	return *a.FirstRow
 }
 
 // firstStat is how most statistics start.

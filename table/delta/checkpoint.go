@@ -71,11 +71,13 @@ const (
 	addStats
 	addParsed
 	addVector
+	addFirstRow
 )
 
 var checkpointFields = []table.Field{
 	named("add", named("path"), named("partitionValues"), named("size"), named("stats"), named("stats_parsed", named("numRecords")),
-		named("deletionVector", named("storageType"), named("pathOrInlineDv"), named("offset"), named("sizeInBytes"), named("cardinality"))),
+		named("deletionVector", named("storageType"), named("pathOrInlineDv"), named("offset"), named("sizeInBytes"), named("cardinality")),
+		named("baseRowId")),
 	named("protocol", named("minReaderVersion"), named("readerFeatures")),
 	named("metaData", named("id"), named("schemaString"), named("partitionColumns"), named("configuration"),
 		named("format", named("provider"))),
@@ -163,7 +165,7 @@ func (p *piece) file(a *column.Array, i int) (f file, err error) {
 	if path == "" || !ok || size < 0 {
 		return f, fmt.Errorf("%w: a file has no path or no size", shard.ErrCorrupt)
 	}
-	f = file{uri: locate(p.dir, path), size: size, rows: -1}
+	f = file{uri: locate(p.dir, path), size: size, rows: -1, first: -1}
 	if f.partition, err = p.names.ofArray(a.Children[addPartition], i, &p.key); err != nil {
 		return f, err
 	}
@@ -174,6 +176,9 @@ func (p *piece) file(a *column.Array, i int) (f file, err error) {
 	}
 	if b := bytesAt(a.Children[addStats], i); f.rows < 0 && b != nil {
 		f.rows = int64(parseStats(b))
+	}
+	if n, ok := integer(a.Children[addFirstRow], i); ok {
+		f.first = n
 	}
 	if v := a.Children[addVector]; v != nil && !v.IsNull(i) {
 		f.vector = readVector(v, i)

@@ -12,7 +12,8 @@
 // at: the log has their sizes, and no version.
 //
 // Fields have the names of the table's schema, and the physical names or IDs that find them in
-// files; see [table.Field]. Partition values are constants of the schema's types.
+// files; see [table.Field]. Partition values are constants of the schema's types. With row tracking,
+// each file has the ID of its first row.
 //
 // What a table's protocol demands and this package does not know is an error that names it.
 //

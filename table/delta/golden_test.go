@@ -62,14 +62,11 @@ func checkVersions(t *testing.T, dir string, versions map[string]tabletest.Writt
 		if s.Name != name {
 			t.Errorf("version %s is called %s", name, s.Name)
 		}
-		var columns []string
-		for _, f := range s.Fields {
-			columns = append(columns, f.Column.Name)
-		}
+		columns := tabletest.Columns(s, want.Columns)
 		if !slices.Equal(columns, want.Columns) {
 			t.Errorf("version %s has columns %q, want %q", name, columns, want.Columns)
 		}
-		tabletest.Compare(t, "version "+name, tabletest.Lines(t, store, s), want.Lines(t))
+		tabletest.Compare(t, "version "+name, tabletest.Lines(t, store, s, want.Columns), want.Lines(t))
 		n, err := strconv.Atoi(name)
 		if err != nil {
 			t.Fatal(err)

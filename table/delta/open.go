@@ -89,10 +89,13 @@ func (l *log) snapshot(ctx context.Context, version int64, r *replay) (*table.Sn
 	}
 	for i := range r.files {
 		f := &r.files[i]
-		s.Files[i] = table.File{Shard: shard.Shard{URI: f.uri, Size: f.size}, Rows: f.rows}
+		s.Files[i] = table.File{Shard: shard.Shard{URI: f.uri, Size: f.size}, Rows: f.rows, FirstRow: f.first}
 		if s.Files[i].Constants, err = schema.constants(f.partition); err != nil {
 			return nil, &shard.Error{Op: "table", URI: f.uri, Err: err}
 		}
+	}
+	if r.metadata.Config[rowTracking] == "true" {
+		s.TrackRows(0, r.metadata.Config[rowIDColumn])
 	}
 	return s, l.vectors(ctx, r.files, s.Files)
 }

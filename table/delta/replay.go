@@ -16,6 +16,7 @@ type file struct {
 	uri       string
 	size      int64
 	rows      int64 // with deleted ones; -1 is unknown
+	first     int64 // ID of the first row, or -1
 	partition *partition
 	vector    *vector
 }
@@ -146,7 +147,7 @@ func (c *commit) add(dir string, a *action, names *partitions) error {
 		if err != nil {
 			return err
 		}
-		f := file{uri: locate(dir, a.Add.Path), size: a.Add.Size, rows: a.Add.rows(), partition: p, vector: a.Add.Vector}
+		f := file{uri: locate(dir, a.Add.Path), size: a.Add.Size, rows: a.Add.rows(), first: a.Add.firstRow(), partition: p, vector: a.Add.Vector}
 		c.adds = append(c.adds, f)
 	case a.Remove != nil:
 		c.removes = append(c.removes, key{locate(dir, a.Remove.Path), a.Remove.Vector.id()})

@@ -28,6 +28,12 @@ const (
 	physicalID   = "delta.columnMapping.id"
 )
 
+// Properties of row tracking.
+const (
+	rowTracking = "delta.enableRowTracking"
+	rowIDColumn = "delta.rowTracking.materializedRowIdColumnName" // in files of rows that were in others before
+)
+
 // schema reads the schema of the metadata.
 func (m *metadata) schema(p *protocol) (*schema, error) {
 	if m.Format.Provider != "" && m.Format.Provider != "parquet" {

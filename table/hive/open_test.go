@@ -342,7 +342,7 @@ func TestAnyCase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return tabletest.Lines(t, store, s)
+		return tabletest.Lines(t, store, s, nil)
 	}
 	same, other := read("unique_id string"), read("Unique_ID string")
 	if len(same) == 0 || strings.Contains(same[0], "null") {

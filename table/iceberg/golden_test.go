@@ -90,12 +90,9 @@ func checkSnapshot(t *testing.T, dir, snapshot string, want tabletest.Written) {
 		t.Errorf("snapshot %q: %v", snapshot, err)
 		return
 	}
-	var columns []string
-	for _, f := range s.Fields {
-		columns = append(columns, f.Column.Name)
-	}
+	columns := tabletest.Columns(s, want.Columns)
 	if !slices.Equal(columns, want.Columns) {
 		t.Errorf("snapshot %q has columns %v, want %v", snapshot, columns, want.Columns)
 	}
-	tabletest.Compare(t, "snapshot "+snapshot, tabletest.Lines(t, store, s), want.Lines(t))
+	tabletest.Compare(t, "snapshot "+snapshot, tabletest.Lines(t, store, s, want.Columns), want.Lines(t))
 }

@@ -20,6 +20,7 @@ type manifest struct {
 	bytes    int64
 	spec     int32
 	sequence int64
+	first    int64 // ID of the first row without one of its file's, or -1
 }
 
 // Contents of files.
@@ -35,6 +36,7 @@ type dataFile struct {
 	size      int64
 	rows      int64
 	sequence  int64
+	first     int64 // ID of the first row, or -1
 	partition int32 // index in the files
 }
 
@@ -65,6 +67,7 @@ var listFields = []avro.Field{
 	{ID: 504, Name: "added_files_count"},
 	{ID: 505, Name: "existing_files_count"},
 	{ID: 519, Name: "key_metadata"},
+	{ID: 520, Name: "first_row_id"},
 }
 
 // manifests reads the list of a snapshot, without manifests that only have deleted entries.
@@ -83,7 +86,7 @@ func manifests(content []byte) ([]manifest, error) {
 		case v[4].Kind == avro.Int && v[5].Kind == avro.Int && v[4].Int == 0 && v[5].Int == 0:
 			return nil
 		}
-		all = append(all, manifest{string(v[0].Bytes), v[1].Int, int32(v[2].Int), v[3].Int})
+		all = append(all, manifest{string(v[0].Bytes), v[1].Int, int32(v[2].Int), v[3].Int, rowID(v[7])})
 		return nil
 	})
 	return all, err
@@ -109,6 +112,7 @@ func entryFields(s *spec) []avro.Field {
 			{ID: 143, Name: "referenced_data_file"},
 			{ID: 144, Name: "content_offset"},
 			{ID: 145, Name: "content_size_in_bytes"},
+			{ID: 142, Name: "first_row_id"},
 			{ID: 102, Name: "partition", Parts: partition},
 		}},
 	}
@@ -128,6 +132,7 @@ const (
 	referencedFile
 	contentOffset
 	contentSize
+	firstRow
 	partitionValues
 )
 
@@ -173,6 +178,7 @@ func (r *reader) readManifest(ctx context.Context, m *manifest) (*fileSet, error
 		return nil, err
 	}
 	files := &fileSet{byKey: map[string]int32{}}
+	next := m.first
 	var key []byte
 	err = file.Read(entryFields(s), func(v []avro.Value) error {
 		if v[status].Int == deleted {
@@ -181,6 +187,10 @@ func (r *reader) readManifest(ctx context.Context, m *manifest) (*fileSet, error
 		f, err := entry(m, v)
 		if err != nil {
 			return err
+		}
+		if f.first < 0 && next >= 0 { // it inherits the next IDs of the manifest
+			f.first = next
+			next += f.rows
 		}
 		key = appendKey(key[:0], s.ID, v[partitionValues:])
 		if f.partition, err = files.partition(key, s, v[partitionValues:], r.fields); err != nil {
@@ -209,7 +219,10 @@ func (s *fileSet) partition(key []byte, of *spec, values []avro.Value, fields []
 
 // entry returns a file with its sequence number, which an added file inherits of its manifest.
 func entry(m *manifest, v []avro.Value) (dataFile, error) {
-	f := dataFile{path: string(v[filePath].Bytes), rows: v[recordCount].Int, size: v[fileSize].Int, sequence: v[sequence].Int}
+	f := dataFile{path: string(v[filePath].Bytes), rows: v[recordCount].Int, size: v[fileSize].Int, sequence: v[sequence].Int, first: -1}
+	if m.first >= 0 { // else its snapshot is older than the IDs
+		f.first = rowID(v[firstRow])
+	}
 	switch {
 	case v[filePath].Kind != avro.Bytes || f.path == "":
 		return f, fmt.Errorf("%w: an entry has no path", shard.ErrCorrupt)
@@ -223,6 +236,14 @@ func entry(m *manifest, v []avro.Value) (dataFile, error) {
 		f.sequence = m.sequence
 	}
 	return f, nil
+}
+
+// rowID is the ID of a row, or -1.
+func rowID(v avro.Value) int64 {
+	if v.Kind != avro.Int {
+		return -1
+	}
+	return v.Int
 }
 
 // add keeps a file by its content.

@@ -30,6 +30,7 @@ func (s *source) open(ctx context.Context, address string, o table.Options) (*ta
 	}
 	out := &table.Snapshot{Format: "Iceberg", Table: s.meta.identity(), Name: name, Fields: r.fields, Unreadable: r.unreadable}
 	if snap == nil || o.NameOnly {
+		s.meta.track(out)
 		return out, nil
 	}
 	out.Time = instant(snap.Time)
@@ -46,7 +47,20 @@ func (s *source) open(ctx context.Context, address string, o table.Options) (*ta
 		return nil, err
 	}
 	out.Files, err = r.deleteRows(ctx, files)
+	s.meta.track(out)
 	return out, err
+}
+
+const (
+	rowLineage = 3 // the first format version in which rows have IDs
+	rowIDField = 2147483540
+)
+
+// track adds the column of row IDs.
+func (m *metadata) track(s *table.Snapshot) {
+	if m.Format >= rowLineage {
+		s.TrackRows(rowIDField)
+	}
 }
 
 // emptyName is the name of a snapshot of a table without snapshots.
@@ -98,6 +112,7 @@ func (r *reader) list(s *fileSet) ([]table.File, error) {
 		files[i] = table.File{
 			Shard:     shard.Shard{URI: p.uri, Size: f.size},
 			Rows:      f.rows,
+			FirstRow:  f.first,
 			Constants: s.partitions[f.partition].constants,
 		}
 	}

@@ -89,10 +89,20 @@ func plain(v any) any {
 	return v
 }
 
-// Lines reads the live rows of a snapshot as JSON lines, sorted.
-func Lines(t *testing.T, store shard.Store, s *table.Snapshot) (all []string) {
+// Columns returns the names of a snapshot's columns, with row IDs only if they are asked for.
+func Columns(s *table.Snapshot, asked []string) (all []string) {
+	for _, f := range s.Fields {
+		if !f.RowIDs || slices.Contains(asked, f.Column.Name) {
+			all = append(all, f.Column.Name)
+		}
+	}
+	return all
+}
+
+// Lines reads columns of the live rows of a snapshot as JSON lines, sorted; nil are all columns.
+func Lines(t *testing.T, store shard.Store, s *table.Snapshot, columns []string) (all []string) {
 	t.Helper()
-	part := rowgroup.Part{Table: &rowgroup.Table{Fields: s.Fields}}
+	part := rowgroup.Part{Table: &rowgroup.Table{Fields: s.Fields, FirstRows: s.FirstRows()}}
 	for i := range s.Files {
 		part.Shards = append(part.Shards, s.Files[i].Shard)
 		part.Table.Constants = append(part.Table.Constants, s.Files[i].Constants)
@@ -100,7 +110,7 @@ func Lines(t *testing.T, store shard.Store, s *table.Snapshot) (all []string) {
 	if len(s.Files) == 0 {
 		return nil
 	}
-	readers, err := rowgroup.OpenParts(t.Context(), store, []rowgroup.Part{part}, rowgroup.Options{Parallel: 2})
+	readers, err := rowgroup.OpenParts(t.Context(), store, []rowgroup.Part{part}, rowgroup.Options{Parallel: 2, Columns: columns})
 	if err != nil {
 		t.Fatal(err)
 	}

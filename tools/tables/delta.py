@@ -69,12 +69,12 @@ class Table:
         else:
             self.spark.conf.set(name, str(rows_of_a_part))
 
-    def finish(self, first: int = 0) -> None:
+    def finish(self, first: int = 0, columns: tuple[str, ...] = ("*",)) -> None:
         """Write the rows of all versions, and remove what readers do not read."""
         last = self.spark.sql(f"describe history delta.`{self.at}`").agg({"version": "max"}).collect()[0][0]
         found = {}
         for v in range(first, last + 1):
-            found[str(v)] = rows(self.spark.read.format("delta").option("versionAsOf", v).load(str(self.at)))
+            found[str(v)] = rows(self.spark.read.format("delta").option("versionAsOf", v).load(str(self.at)).selectExpr(*columns))
         write(self.rows, found)
         tidy(self.at)
         print(self.at.name, last + 1, "versions", flush=True)
@@ -143,6 +143,30 @@ def wide(spark: SparkSession, out: Path) -> None:
     )
     table.finish()
     table.split(None)
+
+
+def tracked(spark: SparkSession, out: Path) -> None:
+    """Row IDs: of files, kept by updates, merges and compactions, in commits and a checkpoint."""
+    table = Table(spark, out, "tracked")
+    insert = "insert into T select id, concat('text ', id), cast(id % 9 as int) from range({}, {}, 1, 2)"
+    table.sql(
+        """create table T (id bigint, text string, n int) using delta tblproperties ('delta.enableRowTracking'='true',
+          'delta.enableDeletionVectors'='true', 'delta.columnMapping.mode'='name', 'delta.checkpointInterval'='6')""",
+        insert.format(0, 40),
+        "delete from T where id % 7 = 0",
+        "update T set n = -1 where id % 5 = 0",
+        insert.format(40, 60),
+        """merge into T using (select id, concat('new ', id) as text, 0 as n from range(50, 70)) as s on T.id = s.id
+          when matched and s.id % 2 = 0 then update set * when matched then delete when not matched then insert *""".replace(
+            "T.id", f"delta.`{table.at}`.id"
+        ),
+        "alter table T rename column text to body",
+        "update T set body = 'twice' where id % 10 = 0",
+        "optimize T ",
+        insert.format(70, 75).replace("text '", "late '"),
+        "delete from T where id in (3, 71)",
+    )
+    table.finish(columns=("*", "_metadata.row_id as _row_id"))
 
 
 def parts(spark: SparkSession, out: Path) -> None:
@@ -244,7 +268,7 @@ def main() -> None:
     names = sys.argv[3:]
     if not names or "rs" in names:
         rs(out)
-    by_spark = [make for make in (vectors, wide, parts, evolved) if not names or make.__name__ in names]
+    by_spark = [make for make in (vectors, wide, tracked, parts, evolved) if not names or make.__name__ in names]
     if by_spark:
         spark = session(jars)
         for make in by_spark:

@@ -1,9 +1,9 @@
 """Writes the Iceberg tables of testdata/tables/iceberg, each with the rows that its writer reads at every snapshot.
 
-    python iceberg.py JARS DIRECTORY
+    python iceberg.py JARS DIRECTORY [NAME...]
 
-JARS is the directory of Maven's jars, see pom.xml. Spark runs the statements of iceberg/*.sql, Iceberg's Java library
-writes the tables of iceberg/EqDeletes.java, and pyiceberg one more. A table is a zip file with its own name, of data/,
+With names, only these tables of Spark are written. JARS is the directory of Maven's jars, see pom.xml. Spark runs the
+statements of iceberg/*.sql, Iceberg's Java library writes the tables of iceberg/EqDeletes.java, and pyiceberg one more. A table is a zip file with its own name, of data/,
 metadata/ and rows.json. Its metadata has paths below WORK; readers look for files below the address that they open.
 """
 
@@ -54,11 +54,16 @@ def spark_rows(spark: Any, name: str) -> dict[str, Any]:
     """Return the rows of the current snapshot, of each other one, and of each tag and branch."""
     import values
 
-    found = {"": values.rows(spark.sql(f"select * from h.{name}"))}
+    def read(columns: str, version: str) -> dict[str, Any]:
+        return values.rows(spark.sql(f"select {columns} from h.{name} {version}"))
+
+    properties = dict(spark.sql(f"show tblproperties h.{name}").collect())
+    columns = "*, _row_id" if properties["format-version"] == "3" else "*"
+    found = {"": read(columns, "")}
     for row in spark.sql(f"select snapshot_id from h.{name}.snapshots").collect():
-        found[str(row[0])] = values.rows(spark.sql(f"select * from h.{name} version as of {row[0]}"))
+        found[str(row[0])] = read(columns, f"version as of {row[0]}")
     for row in spark.sql(f"select name from h.{name}.refs").collect():
-        found[row[0]] = values.rows(spark.sql(f"select * from h.{name} version as of '{row[0]}'"))
+        found[row[0]] = read(columns, f"version as of '{row[0]}'")
     return found
 
 
@@ -79,9 +84,11 @@ def keep(name: str, rows: dict[str, Any], to: str) -> None:
     print(name, {k: len(v["rows"]) for k, v in rows.items()})
 
 
-def by_spark(spark: Any, to: str) -> None:
+def by_spark(spark: Any, to: str, names: list[str]) -> None:
     for path in sorted(glob.glob(HERE + "/*.sql")):
         name = os.path.basename(path).removesuffix(".sql")
+        if names and name not in names:
+            continue
         with open(path) as f:
             text = "".join(line for line in f if not line.startswith("--"))
         for statement in text.split(";\n"):
@@ -139,14 +146,16 @@ def by_pyiceberg(to: str) -> None:
 
 
 def main() -> None:
-    jars, to = sys.argv[1:]
+    jars, to, *names = sys.argv[1:]
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
     os.makedirs(to, exist_ok=True)
-    by_pyiceberg(to)
+    if not names:
+        by_pyiceberg(to)
     spark = session(jars)
-    by_java(spark, jars, to)
-    by_spark(spark, to)
+    if not names:
+        by_java(spark, jars, to)
+    by_spark(spark, to, names)
     spark.stop()
     shutil.rmtree(WORK)
 

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -16,6 +17,13 @@ import (
 func CheckColumns(t *table.Snapshot, addresses, names []string, rule []rowgroup.RuleColumn, noted func(text string)) error {
 	if t == nil {
 		return nil
+	}
+	rowID := func(c rowgroup.RuleColumn) bool { return c.Path == table.RowID }
+	if !t.HasRowIDs() && (slices.Contains(names, table.RowID) || slices.ContainsFunc(rule, rowID)) {
+		return &shard.Error{
+			Op: "table", URI: addresses[0], Err: fmt.Errorf("the table does not track rows, so that it has no column %q", table.RowID),
+			Hint: "set Delta's delta.enableRowTracking, or use format version 3 of Iceberg, or leave the column out",
+		}
 	}
 	for _, u := range t.Unreadable {
 		named := func(name string) bool {

@@ -86,7 +86,7 @@ func Part(t *table.Snapshot, address []string) *rowgroup.Table {
 	if t == nil {
 		return nil
 	}
-	p := &rowgroup.Table{Fields: t.Fields}
+	p := &rowgroup.Table{Fields: t.Fields, FirstRows: t.FirstRows()}
 	if len(address) > 0 {
 		p.Address = address[0]
 	}

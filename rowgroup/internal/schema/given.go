@@ -31,8 +31,23 @@ func NewGiven(values []*PartitionValue) *Given {
 	return g
 }
 
+// PerShard reports whether each shard has a node of its own; see At. n may be nil.
+func (n *Node) PerShard() bool {
+	return n != nil && (n.Given != nil || n.Numbers != nil && n.Numbers.first != nil)
+}
+
 // At is the node of a bound column in a shard.
-func (g *Given) At(shard int) *Node { return g.nodes[g.of[shard]] }
+func (n *Node) At(shard int) *Node {
+	switch {
+	case !n.PerShard():
+		return n
+	case n.Given != nil:
+		return n.Given.nodes[n.Given.of[shard]]
+	}
+	c := *n
+	c.Numbers = &Numbers{IDs: true, First: n.Numbers.first[shard]}
+	return &c
+}
 
 // bindTo gives the values the type of a column of the data set. n is the node that has them.
 func (g *Given) bindTo(n *Node, to *column.Field) (*Given, error) {
@@ -47,18 +62,24 @@ func (g *Given) bindTo(n *Node, to *column.Field) (*Given, error) {
 	return b, nil
 }
 
-// AtShard returns columns with the values that a shard has of the given ones.
+// AtShard returns columns as they are in a shard.
 func AtShard(columns []*Node, shard int) []*Node {
-	if !slices.ContainsFunc(columns, func(n *Node) bool { return n.Given != nil }) {
+	if !slices.ContainsFunc(columns, (*Node).PerShard) {
 		return columns
 	}
 	all := slices.Clone(columns)
 	for i, n := range all {
-		if n.Given != nil {
-			all[i] = n.Given.At(shard)
-		}
+		all[i] = n.At(shard)
 	}
 	return all
+}
+
+// bindTo refuses a column whose type does not hold numbers.
+func (n *Numbers) bindTo(to *column.Field) error {
+	if to.Type != column.TypeInt64 {
+		return fmt.Errorf("column %q: it has the IDs of rows, of type int64, and cannot be read as %s", to.Name, to)
+	}
+	return nil
 }
 
 // bindTo is the value as one of another field.

@@ -38,10 +38,11 @@ type Node struct {
 	// partition: the constant value of the column in this shard, set on nodes whose field is a
 	// partition, and on fields that the file lacks and that have a default.
 	Partition *PartitionValue
-	// Given: each shard has a value of its own; see Given.At. Missing is set too.
+	// Given: each shard has a value of its own; see At. Missing is set too.
 	Given *Given
-	// rowNumber: the values are the rows' numbers in the manifest.
-	RowNumber bool
+	// Numbers: rows without a value in the file have numbers. They may have one if Leaf is set.
+	Numbers *Numbers
+	hidden  bool // the column is only read if it is named
 }
 
 // Absent reports whether the file has no values of the node.
@@ -58,6 +59,14 @@ type Given struct {
 	values []PartitionValue // each once
 	of     []int32          // by shard: its value
 	nodes  []*Node          // by value, of a bound column
+}
+
+// Numbers are consecutive numbers of rows, as int64: those in the manifest, or the IDs that a table
+// gives to the rows of each shard.
+type Numbers struct {
+	IDs   bool
+	First int64   // ID of the shard's first row; -1 if rows have no ID
+	first []int64 // First, by shard
 }
 
 // A Leaf is one primitive column of a file as its footer describes it.

@@ -167,7 +167,7 @@ func (u *Union) DropColumns(partitions []PartitionColumn) {
 // NewRowColumn is the rows' numbers, with the same node in each shard.
 func NewRowColumn(name string, shards int) PartitionColumn {
 	f := &column.Field{Name: name, Kind: column.Fixed, Type: column.TypeInt64, Width: 8, Made: true}
-	return PartitionColumn{Field: f, Nodes: slices.Repeat([]*Node{{Field: f, path: f.Name, RowNumber: true}}, shards)}
+	return PartitionColumn{Field: f, Nodes: slices.Repeat([]*Node{{Field: f, path: f.Name, Numbers: &Numbers{}}}, shards)}
 }
 
 // NewSourceColumn is a column with one value a shard, as a partition is.

@@ -246,7 +246,11 @@ func bindNode(c *Projected, n *Node) (*Node, error) {
 	b := *n
 	b.Field, b.Children = c.Field, nil
 	var err error
+	if n.Numbers != nil {
+		err = n.Numbers.bindTo(c.Field)
+	}
 	switch {
+	case err != nil, n.Numbers != nil && n.Leaf == nil:
 	case n.Given != nil:
 		b.Given, err = n.Given.bindTo(n, c.Field)
 	case n.Partition != nil:

@@ -15,6 +15,7 @@ import (
 type resolver struct {
 	fields   []table.Field
 	given    []*Given // by field; nil for one that is constant in no shard
+	first    []int64  // see Table.FirstRows
 	asStored bool     // see Table.AsStored
 }
 
@@ -27,6 +28,14 @@ func (r *resolver) resolve(s *File, constant []bool) (*File, error) {
 		if constant[i] {
 			n := absent(f.Column, f.Column.Name)
 			n.Given = r.given[i]
+			c.Columns = append(c.Columns, n)
+			continue
+		}
+		if f.RowIDs {
+			n, err := r.rowIDs(s, f)
+			if err != nil {
+				return nil, err
+			}
 			c.Columns = append(c.Columns, n)
 			continue
 		}
@@ -97,6 +106,21 @@ func (r *resolver) node(s *File, n *Node, f *table.Field, parent string, pair bo
 		return &c, nil
 	}
 	return r.parts(s, n, &c, f, pair || n.Field.Kind != column.Struct)
+}
+
+// rowIDs is the node of a column of row IDs. A file has the IDs of rows that came from other files.
+func (r *resolver) rowIDs(s *File, f *table.Field) (*Node, error) {
+	field := *f.Column
+	n := &Node{Field: &field, path: field.Name}
+	if own := s.find(s.Columns, f); own != nil && own.Field.Kind != column.Null {
+		var err error
+		if n, err = r.node(s, own, f, "", false); err != nil {
+			return nil, err
+		}
+		n.Field.Nullable = field.Nullable
+	}
+	n.Numbers, n.hidden = &Numbers{IDs: true, first: r.first}, true
+	return n, nil
 }
 
 // parts gives a node its children: the fields of a struct; or by their places the items of a list

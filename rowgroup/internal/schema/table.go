@@ -9,6 +9,7 @@ type Table struct {
 	Address   string // for messages
 	Fields    []table.Field
 	Constants [][]table.Constant // by shard; nil if no shard has any
+	FirstRows []int64            // by shard: ID of the first row, or -1; nil without RowIDs
 
 	// AsStored keeps the types of the files, and leaves out the fields and parts that they lack. It
 	// also reads files that list deleted rows. Options.IndexDir must be "".
@@ -23,7 +24,7 @@ func Resolve(t *Table, shards []**File) (bad int, err error) {
 		constants string
 	}
 	all := map[kind]*File{}
-	r := resolver{fields: t.Fields, given: t.given(len(shards)), asStored: t.AsStored}
+	r := resolver{fields: t.Fields, given: t.given(len(shards)), first: t.FirstRows, asStored: t.AsStored}
 	constant := make([]bool, len(t.Fields))
 	for i, s := range shards {
 		text := t.constants(constant, i)
@@ -75,7 +76,9 @@ func (t *Table) given(shards int) []*Given {
 func Empty(t *Table) *File {
 	s := &File{}
 	for _, f := range t.Fields {
-		s.Columns = append(s.Columns, absent(f.Column, f.Column.Name))
+		n := absent(f.Column, f.Column.Name)
+		n.hidden = f.RowIDs
+		s.Columns = append(s.Columns, n)
 	}
 	return s
 }

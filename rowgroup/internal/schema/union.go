@@ -29,7 +29,7 @@ type Union struct {
 	types    []ownType
 	conflict bool // no type holds all of types without loss
 
-	hidden bool // only excluded shards have the column: it must be named
+	hidden bool // the column must be named: only excluded shards have it, or it is hidden in all
 
 	partitions []string // at the root: the columns that no file has
 }
@@ -61,7 +61,7 @@ func (u *Union) AddUnseen(schemas []*File, excluded []bool) {
 				c := newUnionNode(u, s.Columns[k], key, i)
 				c.merge(s.Columns[k], i)
 				c.lacks = u.members
-				c.hidden = excluded != nil && excluded[i]
+				c.hidden = c.hidden || excluded != nil && excluded[i]
 				u.Index[key] = c
 				u.Children = append(u.Children, c)
 			}
@@ -78,6 +78,7 @@ func (u *Union) merge(n *Node, s int) {
 		u.conflict = true
 		return
 	}
+	u.hidden = u.hidden && n.hidden
 	f := *n.Field
 	f.Children = nil
 	f.Nullable = f.Nullable || f.Kind == column.Null
@@ -150,7 +151,7 @@ func (u *Union) mergeChildren(n *Node, s int) {
 }
 
 func newUnionNode(parent *Union, n *Node, key Key, s int) *Union {
-	return &Union{parent: parent, field: column.Field{Name: n.Field.Name, Kind: column.Null}, Key: key, first: s, members: -1, lacks: -1}
+	return &Union{parent: parent, field: column.Field{Name: n.Field.Name, Kind: column.Null}, Key: key, first: s, members: -1, lacks: -1, hidden: n.hidden}
 }
 
 // mergeMembers adds the members of a struct, or the columns of a file.

@@ -80,7 +80,7 @@ func check(t *testing.T, uri, dir, name string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tabletest.Compare(t, name+" "+snapshot, tabletest.Lines(t, store, s), want.Lines(t))
+		tabletest.Compare(t, name+" "+snapshot, tabletest.Lines(t, store, s, want.Columns), want.Lines(t))
 	}
 	history, err := rest.History(t.Context(), "iceberg://test/db.in."+name, o)
 	if err != nil || len(history) == 0 {
