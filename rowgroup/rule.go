@@ -1,6 +1,7 @@
 package rowgroup
 
 import (
+	"io"
 	"slices"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -175,4 +176,13 @@ func (m *Manifest) rulesOf(s int) []boundRule {
 		}
 	}
 	return all
+}
+
+// DescribeRules writes what decides the values of the rule columns in a shard, besides the shard.
+func (m *Manifest) DescribeRules(w io.Writer, shard int) {
+	for _, b := range m.rulesOf(shard) {
+		if b.node != nil {
+			b.node.Describe(w, m.replace)
+		}
+	}
 }

@@ -79,8 +79,8 @@ type Constant struct {
 }
 
 // A Scan reads columns of the top level of one parquet file, by fields of which only ID, Names and
-// Parts count. A field without Parts is read whole; else a struct has only the listed parts. The one
-// part of a list is its item, and a map has a struct of key and value.
+// Parts count. A field without Parts is read whole; else a struct has only the listed parts. The
+// one part of a list is its item, and a map has a struct of key and value.
 //
 // It calls each with consecutive rows, from number first on, and arrays in the order of the fields;
 // an array is nil if the file lacks its column. The Children of a struct's array are in the order

@@ -14,10 +14,10 @@
 //	equality   deleted rows of equality deletes, found by a scan of the key columns of data files
 //
 // Rows have IDs from format version 3 on: a data file without a first one inherits it from its
-// manifest. Statistics in manifests are ignored. Data files are only read if an equality delete applies to
-// them. A [table.Keeper] keeps the deleted rows of each data file, by the delete files that apply to
-// it: delete files are read for data files whose rows are not kept. Sequence numbers follow the
-// section Scan Planning of the specification, https://iceberg.apache.org/spec/.
+// manifest. Statistics in manifests are ignored. Data files are only read if an equality delete
+// applies to them. A [table.Keeper] keeps the deleted rows of each data file, by the delete files
+// that apply to it: delete files are read for data files whose rows are not kept. Sequence numbers
+// follow the section Scan Planning of the specification, https://iceberg.apache.org/spec/.
 //
 // If the files of a table are not at the location in its metadata, they are read from the address
 // that was opened, so that copies of a table need no change.

@@ -1,10 +1,12 @@
-"""Writes the Iceberg tables of testdata/tables/iceberg, each with the rows that its writer reads at every snapshot.
+"""Writes the Iceberg tables of testdata/tables/iceberg, with the rows of each snapshot.
 
     python iceberg.py JARS DIRECTORY [NAME...]
 
-With names, only these tables of Spark are written. JARS is the directory of Maven's jars, see pom.xml. Spark runs the
-statements of iceberg/*.sql, Iceberg's Java library writes the tables of iceberg/EqDeletes.java, and pyiceberg one more. A table is a zip file with its own name, of data/,
-metadata/ and rows.json. Its metadata has paths below WORK; readers look for files below the address that they open.
+With names, only these tables of Spark are written. JARS is the directory of Maven's jars, see
+pom.xml. Spark runs the statements of iceberg/*.sql, Iceberg's Java library writes the tables of
+iceberg/EqDeletes.java, and pyiceberg one more. A table is a zip file with its own name, of data/,
+metadata/ and rows.json, which has the rows that its writer reads. Its metadata has paths below
+WORK; readers look for files below the address that they open.
 """
 
 from __future__ import annotations

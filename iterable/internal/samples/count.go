@@ -279,6 +279,7 @@ func (c *counter) keyOf(s int, evaluator string) (k countKey) {
 	copy(k.version[:], version[:])
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%s\x00%s\x00", evaluator, c.rules.text, c.how.Reading)
+	d.Manifest.DescribeRules(h, s)
 	var b []byte
 	if c.rules.live != nil {
 		h.Write(c.rules.live.Digest(s))

@@ -16,8 +16,8 @@ type Table struct {
 	AsStored bool
 }
 
-// Resolve replaces the schemas of a table's shards, equal ones once. The error is about the shard at
-// position bad.
+// Resolve replaces the schemas of a table's shards, equal ones once. The error is about the shard
+// at position bad.
 func Resolve(t *Table, shards []**File) (bad int, err error) {
 	type kind struct {
 		file      *File
