@@ -82,10 +82,17 @@ func (o *Options) header(data []byte) (codec.Header, error) {
 	if err != nil {
 		return h, err
 	}
+	return h, o.check(h)
+}
+
+// Check checks the limits of a file with a header. The error is a *codec.Error.
+func (a *Augmenter) Check(h codec.Header) error { return a.options.check(h) }
+
+func (o *Options) check(h codec.Header) error {
 	if o.Exact && (h.Width != o.Width || h.Height != o.Height) {
-		return h, &codec.Error{Text: fmt.Sprintf("the picture is %d x %d, and the column is declared as %d x %d: give the column a size, to scale its pictures", h.Width, h.Height, o.Width, o.Height)}
+		return &codec.Error{Text: fmt.Sprintf("the picture is %d x %d, and the column is declared as %d x %d: give the column a size, to scale its pictures", h.Width, h.Height, o.Width, o.Height)}
 	}
-	return h, o.limits().Check(h)
+	return o.limits().Check(h)
 }
 
 // ApplyTo is Apply of a file whose Header is known: for a caller that finds the memory first.
@@ -201,7 +208,7 @@ func (a *Augmenter) decode(data []byte, h codec.Header, drawn *Params) (resize.S
 	x, y := a.spans(h, drawn, p.Denom)
 	s := resize.Source{RGB: p.RGB, Rect: p.Rect}
 	if h.Orientation != 1 {
-		s = a.turn(p, h)
+		s.RGB, s.Rect = a.turnPixels(p.RGB, 3, p.Rect, a.touches(h, drawn, p.Denom), h, p.Denom)
 	}
 	if f := a.options.filter(); !covers(s.Rect, x, y, f) {
 		return s, x, y, fmt.Errorf("images: the decoder returned %v for the box %v at 1/%d; this is a bug", s.Rect, drawn.Box, p.Denom)
@@ -233,14 +240,18 @@ func (a *Augmenter) denom(h codec.Header, p *Params) int {
 // needs returns the rectangle of the stored picture that the filter reads when it is decoded at a
 // scale.
 func (a *Augmenter) needs(h codec.Header, p *Params, denom int) image.Rectangle {
-	x, y := a.spans(h, p, denom)
-	f := a.options.filter()
-	var r image.Rectangle
-	r.Min.X, r.Max.X = x.Needs(f)
-	r.Min.Y, r.Max.Y = y.Needs(f)
-	r = stored(r, h, denom)
+	r := a.touches(h, p, denom)
 	r = image.Rect(r.Min.X*denom, r.Min.Y*denom, r.Max.X*denom, r.Max.Y*denom)
 	return r.Intersect(h.Bounds())
+}
+
+// touches is needs in pixels of the picture at the scale.
+func (a *Augmenter) touches(h codec.Header, p *Params, denom int) (r image.Rectangle) {
+	x, y := a.spans(h, p, denom)
+	f := a.options.filter()
+	r.Min.X, r.Max.X = x.Needs(f)
+	r.Min.Y, r.Max.Y = y.Needs(f)
+	return stored(r, h, denom)
 }
 
 // spans are the two directions of a box's resize, in pixels of the upright picture at a scale.
@@ -273,16 +284,12 @@ func span(from, to, n, denom int, mirror bool) resize.Span {
 	return s
 }
 
-// turn makes a decoded rectangle upright.
-func (a *Augmenter) turn(p codec.Pixels, h codec.Header) resize.Source {
-	rgb, o := a.turnPixels(p.RGB, 3, p.Rect, h, p.Denom)
-	return resize.Source{RGB: rgb, Rect: o}
-}
-
-// turnPixels makes a rectangle of pixels of some bytes each upright.
-func (a *Augmenter) turnPixels(src []byte, each int, r image.Rectangle, h codec.Header, denom int) ([]byte, image.Rectangle) {
+// turnPixels makes a part of a rectangle of pixels, of some bytes each, upright.
+func (a *Augmenter) turnPixels(src []byte, each int, all, r image.Rectangle, h codec.Header, denom int) ([]byte, image.Rectangle) {
+	r = r.Intersect(all)
 	o := upright(r, h, denom)
-	a.turned = slices.Grow(a.turned[:0], len(src))[:len(src)]
+	n := r.Dx() * r.Dy() * each
+	a.turned = slices.Grow(a.turned[:0], n)[:n]
 	// Where the first pixel goes, and how far the next ones to its right and below it are.
 	at := func(x, y int) int {
 		q := upright(image.Rect(x, y, x+1, y+1).Add(r.Min), h, denom).Min.Sub(o.Min)
@@ -291,10 +298,10 @@ func (a *Augmenter) turnPixels(src []byte, each int, r image.Rectangle, h codec.
 	first := at(0, 0)
 	right, down := at(1, 0)-first, at(0, 1)-first
 	for y := range r.Dy() {
-		to := first + y*down
+		to, row := first+y*down, src[((r.Min.Y-all.Min.Y+y)*all.Dx()+r.Min.X-all.Min.X)*each:]
 		for range r.Dx() {
-			copy(a.turned[to:to+each], src)
-			src, to = src[each:], to+right
+			copy(a.turned[to:to+each], row)
+			row, to = row[each:], to+right
 		}
 	}
 	return a.turned, o

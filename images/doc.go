@@ -6,6 +6,7 @@
 //	Draw       the random part of it, a pure function of a row's seed and the picture's size
 //	Augmenter  does it, for one goroutine, with a codec.Decoder
 //	Task       describes an image to a device that decodes JPEGs
+//	Shared     has augmenters for several results of a file, which is decoded once
 //	Array      reads numpy's arrays in place of images
 //
 // # Draws
@@ -17,6 +18,9 @@
 // share it by the same geometry and the same seed ([Options.Follow]). [Options.View] is the part of
 // the picture that the result shows, crop, flip and letterbox in four numbers: boxes and points
 // follow it.
+//
+// Options.Views and several options of one file have seeds of their own; [Shared] decodes the
+// rectangle that they need together, at the smallest reduction that suits each.
 //
 // # The way of an image
 //

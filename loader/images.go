@@ -26,6 +26,7 @@ type imageColumn struct {
 	options images.Options
 	bytes   int           // of a file's tensor
 	views   int           // that it consists of
+	share   *imageShare   // nil: no other column or view has its files
 	number  int           // of its random numbers, in place of a transform's
 	like    string        // the column whose draw this one shares; "": it draws
 	lead    int           // its place among the recipe's images; -1: it draws

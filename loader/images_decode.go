@@ -140,7 +140,7 @@ func (j *imageJob) decodeRow(ctx context.Context, l *lens, k, row int) error {
 		seed, _ := j.names.keyOf(row, m.number+i).pcg()
 		f := imageFile{dst: j.tensors[k][lo*m.bytes+i*each:][:each], data: j.files[k][lo+i/m.views], seed: seed, row: row}
 		if m.list == nil {
-			f.job = j
+			f.job, f.first = j, i == 0 && m.leads()
 		}
 		if err := j.apply(ctx, l, k, f); err != nil {
 			return err

@@ -44,6 +44,7 @@ type imaging struct {
 // A lens is the decoding state of one goroutine.
 type lens struct {
 	augmenters []*images.Augmenter // by column; nil before its first image
+	shared     []*images.Shared    // by column, of those with a share
 	kept       []int64             // scratch of each
 	more       int64               // of the room
 }
@@ -68,19 +69,14 @@ func (r *recipe) imageNeed(lenses int, limit int64) (n imageNeed, err error) {
 	}
 	largest := int64(0)
 	for _, m := range r.images {
-		if m.options.Array != nil {
+		if m.options.Array != nil || m.share != nil && !m.leads() {
 			continue
 		}
-		a, err := m.augmenter(r.decoder)
+		most, err := r.mostScratch(m)
 		if err != nil {
 			return n, err
 		}
-		for _, h := range largestHeaders(m.options.Limits()) {
-			largest = max(largest, a.Memory(h))
-		}
-		if err := a.Close(); err != nil {
-			return n, err
-		}
+		largest = max(largest, most)
 	}
 	part := int64(math.MaxInt64)
 	if limit > 0 {
@@ -90,6 +86,21 @@ func (r *recipe) imageNeed(lenses int, limit int64) (n imageNeed, err error) {
 	first := min(roomScratch, largest-n.each, part/2)
 	n.least, n.more = int64(lenses)*n.each+first, largest-n.each-first
 	return n, nil
+}
+
+// mostScratch returns the scratch memory of the largest image of a column within its limits, or of
+// its share.
+func (r *recipe) mostScratch(m *imageColumn) (most int64, err error) {
+	l := &lens{augmenters: make([]*images.Augmenter, len(r.images)), shared: make([]*images.Shared, len(r.images))}
+	im := &imaging{columns: r.images, open: r.decoder}
+	a, err := im.augmenter(l, m.place)
+	if err != nil {
+		return 0, err
+	}
+	for _, h := range largestHeaders(m.options.Limits()) {
+		most = max(most, im.need(l, m.place, h))
+	}
+	return most, a.Close()
 }
 
 // filesBytes returns the mean bytes of a row's files, which are not part of the batch; in a
@@ -156,7 +167,7 @@ func (im *imaging) pickLocked() *lens {
 	}
 	im.unused--
 	im.charge(im.each)
-	return &lens{augmenters: make([]*images.Augmenter, len(im.columns)), kept: make([]int64, len(im.columns))}
+	return &lens{augmenters: make([]*images.Augmenter, len(im.columns)), shared: make([]*images.Shared, len(im.columns)), kept: make([]int64, len(im.columns))}
 }
 
 // giveLocked takes a lens back.
@@ -208,7 +219,7 @@ func (im *imaging) drop(l *lens) {
 		if a != nil {
 			_ = a.Close() // which frees memory
 		}
-		l.augmenters[k], l.kept[k] = nil, 0
+		l.augmenters[k], l.shared[k], l.kept[k] = nil, nil, 0
 	}
 	if l.more > 0 {
 		im.shared.Release(mem.Scratch, l.more)
@@ -219,12 +230,14 @@ func (im *imaging) drop(l *lens) {
 
 // augmenter returns the lens's augmenter of a column.
 func (im *imaging) augmenter(l *lens, k int) (a *images.Augmenter, err error) {
-	if l.augmenters[k] == nil {
-		if l.augmenters[k], err = im.columns[k].augmenter(im.open); err != nil {
-			return nil, err
-		}
+	switch m := im.columns[k]; {
+	case l.augmenters[k] != nil:
+	case m.share != nil:
+		err = im.openShared(l, m.share)
+	default:
+		l.augmenters[k], err = m.augmenter(im.open)
 	}
-	return l.augmenters[k], nil
+	return l.augmenters[k], err
 }
 
 // errNullImage reports a row without a file.
@@ -269,6 +282,7 @@ func isLostImage(err error) bool {
 type imageFile struct {
 	dst, data []byte
 	seed      uint64
+	first     bool      // of its column's share
 	job       *imageJob // notes the size before the file is decoded; nil: nothing asks for it
 	row       int
 }
@@ -291,20 +305,23 @@ func (im *imaging) apply(ctx context.Context, l *lens, k int, f imageFile) (err 
 	if err != nil {
 		return err
 	}
-	h, err := a.Header(f.data)
+	h, err := im.header(l, k, f)
 	if err == nil && f.job != nil {
 		err = f.job.sized(k, f.row, o.Size(h))
 	}
 	if err != nil {
 		return err
 	}
-	if need := a.Memory(h); need > l.kept[k] {
+	if need := im.need(l, k, h); need > l.kept[k] {
 		if err := im.admit(ctx, l, k, need, h); err != nil {
 			return err
 		}
 		if a, err = im.augmenter(l, k); err != nil {
 			return err
 		}
+	}
+	if f.first {
+		im.expect(l, k, f, h)
 	}
 	return a.ApplyTo(f.dst, f.data, h, f.seed)
 }

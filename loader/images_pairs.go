@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"fmt"
 	"image"
 	"slices"
@@ -43,15 +42,23 @@ func (b *binder) checkLeads() {
 	}
 }
 
-// orderImages sorts columns with a draw first, and links the others to them.
+// orderImages sorts columns with a draw first, with the other columns of their files behind them,
+// and links columns that share a draw.
 func orderImages(all []*imageColumn) {
-	follows := func(m *imageColumn) int {
-		if m.like != "" {
-			return 1
+	shareImages(all)
+	var ordered, followers []*imageColumn
+	for _, m := range all {
+		switch {
+		case m.leads():
+			ordered = append(ordered, m.share.columns...)
+		case m.share != nil:
+		case m.like == "":
+			ordered = append(ordered, m)
+		default:
+			followers = append(followers, m)
 		}
-		return 0
 	}
-	slices.SortStableFunc(all, func(a, b *imageColumn) int { return cmp.Compare(follows(a), follows(b)) })
+	copy(all, append(ordered, followers...))
 	for i, m := range all {
 		m.place = i
 		m.lead = slices.IndexFunc(all, func(other *imageColumn) bool { return m.like != "" && other.name == m.like })

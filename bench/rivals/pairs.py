@@ -144,15 +144,19 @@ def engines():
     return total
 
 
-def measure(what, who, directory):
-    torch.set_num_threads(1)
+def opened(what, who, directory):
     if who == "shardfeed":
-        loader = ours(what, directory)
-    else:
-        apply = getattr({"torchvision": Torchvision, "albumentations": Albumentations}[who](), what)
-        loader = torch.utils.data.DataLoader(
-            Rows(what, apply, directory), BATCH, shuffle=True, num_workers=2, collate_fn=together, persistent_workers=True
-        )
+        return ours(what, directory)
+    apply = getattr({"torchvision": Torchvision, "albumentations": Albumentations}[who](), what)
+    return torch.utils.data.DataLoader(
+        Rows(what, apply, directory), BATCH, shuffle=True, num_workers=2, collate_fn=together, persistent_workers=True
+    )
+
+
+def measure(opened, what, who, directory):
+    """Reads all epochs of a loader, and prints what they took."""
+    torch.set_num_threads(1)
+    loader = opened(what, who, directory)
     begin = time.perf_counter()
     for _ in range(EPOCHS):
         for _ in loader:
@@ -168,4 +172,4 @@ def measure(what, who, directory):
 
 
 if __name__ == "__main__":
-    make(sys.argv[2]) if sys.argv[1] == "make" else measure(*sys.argv[1:])
+    make(sys.argv[2]) if sys.argv[1] == "make" else measure(opened, *sys.argv[1:])
