@@ -144,7 +144,7 @@ class Host:
         """Runs a function of the jobs. Variables are the fake's, as in copy_us=1000."""
         self._jobs += 1
         journal, text = (self._directory / f"{self._jobs}.{kind}" for kind in ("journal", "text"))
-        names = {name: name.upper() if name.startswith("fakenvjpeg") else f"FAKECUDART_{name.upper()}" for name in variables}
+        names = {name: name.upper() if name.startswith(("fakenvjpeg", "shardfeed")) else f"FAKECUDART_{name.upper()}" for name in variables}
         env = dict(os.environ) | self._own | {names[name]: str(value) for name, value in variables.items()}
         env["FAKECUDART_JOURNAL"] = str(journal)
         self._send({"job": job, "arguments": arguments, "env": env, "text": str(text)})

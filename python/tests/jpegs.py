@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,12 @@ class Rows:
     want: torch.Tensor  # of uint8
 
     @classmethod
-    def of(cls, files: Sequence[bytes | None], form: Format, seed: int = 0, finished: Sequence[int] = (), pin: bool = True) -> Rows:
-        """Files cropped at random; None is a lost row. The rows of finished come as pixels."""
+    def of(
+        cls, files: Sequence[bytes | None], form: Format, seed: int = 0, finished: Sequence[int] = (), samplings: Mapping[int, int] = {}
+    ) -> Rows:
+        """Files cropped at random; None is a lost row. The rows of finished come as pixels, the
+        ones of samplings are subsampled in another way.
+        """
         rng = np.random.default_rng(seed)
         rows = np.zeros((len(files), _rows.NUMBERS), np.int32)
         want = torch.zeros((len(files), *form.shape), dtype=torch.uint8)
@@ -54,10 +58,12 @@ class Rows:
             if i in finished:
                 rows[i] = 0
                 rows[i, _rows.WIDTH] = 1234  # microseconds
+            else:
+                rows[i, [_rows.COMPONENTS, _rows.SAMPLING]] = 3, samplings.get(i, 0x22)
             rows[i, _rows.LENGTH] = len(piece)
             pieces.append(piece + bytes(-len(piece) % 16))
         offsets = np.concatenate([[0], np.cumsum([len(piece) for piece in pieces])]).astype(np.int32)
-        values = torch.empty(max(1, int(offsets[-1])), dtype=torch.uint8, pin_memory=pin)
+        values = torch.empty(max(1, int(offsets[-1])), dtype=torch.uint8, pin_memory=True)
         values[: int(offsets[-1])] = torch.frombuffer(bytearray(b"".join(pieces) or b"0"), dtype=torch.uint8)[: int(offsets[-1])]
         return cls(values, torch.from_numpy(offsets), torch.from_numpy(rows), want)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import fakecuda
+import pyarrow.parquet as pq
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +40,7 @@ def module(name: str) -> ModuleType:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this is for machines without CUDA")
-@pytest.mark.parametrize("program", ["run.py", "models.py"])
+@pytest.mark.parametrize("program", ["run.py", "models.py", "jpeg.py"])
 def test_without_a_device(program: str, tmp_path: Path) -> None:
     done = bench("--out", str(tmp_path / "records"), program=program)
     assert done.returncode == 1 and done.stderr.startswith("no CUDA device: ") and "Traceback" not in done.stderr
@@ -100,3 +101,27 @@ def test_models_on_the_host(runtime: Path, tmp_path: Path) -> None:
     photos = "4.00x of torch, 8 workers, >= 4x, met; 0.25x of nvJPEG alone, without crops, >= 0.8x, MISSED"
     assert goals == [">= 0.98, met", ">= 0.95, MISSED", photos, "", "", "<= 0.6 s, MISSED"]
     assert len({line.count("|") for line in lines}) == 1
+
+
+def test_jpegs_on_the_fake(runtime: Path, job: str, tmp_path: Path) -> None:
+    try:
+        library = str(fakecuda.library())
+    except fakecuda.Missing as e:
+        pytest.skip(str(e))
+    make = f"import pathlib, sets; sets.make(pathlib.Path({str(tmp_path)!r}), 'photos', 'small')"
+    subprocess.run([sys.executable, "-c", make], cwd=BENCH, check=True)
+    files = [file for path in tmp_path.glob("photos-small/*.parquet") for file in pq.read_table(path)["jpeg"].to_pylist()]
+    import jpegs  # which imports torch
+
+    store = jpegs.store(tmp_path / "pictures", sorted(set(files)))
+    out, journal = tmp_path / "records", tmp_path / "journal"
+    fake = {"LD_PRELOAD": library, "SHARDFEED_LIBNVJPEG": library, "FAKENVJPEG_PICTURES": str(store), "FAKECUDART_JOURNAL": str(journal)}
+    done = bench("--out", str(out), "--data", str(tmp_path), program="jpeg.py", OMP_NUM_THREADS="1", **fake)
+    assert done.returncode == 0, done.stderr
+    found = fakecuda.Journal.read(journal).clean()
+    assert found.calls["nvjpegCreateEx"] == 1 and found.calls["decode"] > 20
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    measured = {part: len([r for r in records if r["part"] == part]) for part in ("pixels", "loaders", "resnet50", "first", "held_up")}
+    assert measured["pixels"] == 1 and measured["resnet50"] == 5 and measured["first"] == 8 and measured["held_up"] == 9
+    assert measured["loaders"] >= 4 and all(r["device"] == "fake" for r in records)
+    assert next(r["most"] for r in records if r["part"] == "pixels") <= 8

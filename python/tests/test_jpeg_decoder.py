@@ -85,8 +85,15 @@ def test_hardware_refuses_images(host, files, store):
     assert said.journal.clean().calls["decode"] == 8
 
 
+def test_subsamplings_that_hardware_lacks(host, files, store):
+    """They are not given to the hardware, and the next batch is decoded at once."""
+    said = host.run("subsampled", files, fakenvjpeg_pictures=store)
+    assert said.answer == {"worst": 1, "left": 0}
+    assert said.journal.clean().calls["decode"] == 4
+
+
 def test_nvjpeg_refuses_images(host, files, store):
-    said = host.run("refused", files, 2, fakenvjpeg_pictures=store, fakenvjpeg_refused="3:64,0:64,3:90,0:90,3:33", **LATE)
+    said = host.run("refused", files, 2, fakenvjpeg_pictures=store, fakenvjpeg_refused="3:64,2:64,3:90,2:90,3:33", **LATE)
     assert [rows for rows, _ in said.answer["refused"]] == [[1, 4]] * 2
     assert "JPEG not supported" in said.answer["refused"][0][1]
     assert said.answer["left"] == 0

@@ -4,7 +4,7 @@
 //
 //   FAKENVJPEG_PICTURES  the file: for each image adler32 and length of its bytes, width, height (uint32 each), and its pixels, RGB
 //   FAKENVJPEG_HARDWARE  0: the GPU has no hardware that decodes
-//   FAKENVJPEG_REFUSED   images that a backend refuses, as in 3:50,0:60: the hardware refuses those that are 50 wide
+//   FAKENVJPEG_REFUSED   images that a backend refuses, as in 3:50,2:60: the hardware refuses those that are 50 wide
 #define _GNU_SOURCE
 #include "fake.h"
 
@@ -139,6 +139,33 @@ int nvjpegCreateExV2(int backend, const Allocator *memory, const Allocator *pinn
   count(&libraries, 1);
   journal("nvjpegCreateExV2 %d", backend);
   return 0;
+}
+
+// The library's own memory.
+static int allocate_own(void *context, void **memory, size_t bytes, void *stream) {
+  (void)context, (void)stream;
+  return cudaMalloc(memory, bytes);
+}
+
+static int pin_own(void *context, void **memory, size_t bytes, void *stream) {
+  (void)context, (void)stream;
+  return cudaMallocHost(memory, bytes);
+}
+
+static int free_own(void *context, void *memory, size_t bytes, void *stream) {
+  (void)context, (void)bytes, (void)stream;
+  return cudaFree(memory);
+}
+
+static int unpin_own(void *context, void *memory, size_t bytes, void *stream) {
+  (void)context, (void)bytes, (void)stream;
+  return cudaFreeHost(memory);
+}
+
+int nvjpegCreateEx(int backend, const void *memory, const void *pinned, unsigned flags, Library **library) {
+  if (memory != NULL || pinned != NULL) return INVALID_PARAMETER;
+  journal("nvjpegCreateEx %d", backend);
+  return nvjpegCreateExV2(backend, &(Allocator){allocate_own, free_own, NULL}, &(Allocator){pin_own, unpin_own, NULL}, flags, library);
 }
 
 int nvjpegDestroy(Library *library) {

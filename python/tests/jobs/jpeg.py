@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,9 @@ import cuda
 import torch
 from jpegs import Rows, furthest
 
+import shardfeed
+from shardfeed import Image
+from shardfeed.torch import DataLoader, StreamingDataset
 from shardfeed.torch._jpeg import _decoder, _driver, _kernels
 from shardfeed.torch._jpeg._backends import Refused
 from shardfeed.torch._jpeg._decoder import Decoder
@@ -48,6 +54,17 @@ def small_memory(paths: list[str]) -> dict[str, Any]:
     """Decoded images of a batch do not fit into memory together."""
     _decoder._PLANES = 30_000
     return batches(paths, 4, {}, [1], [2])
+
+
+def subsampled(paths: list[str]) -> dict[str, Any]:
+    """Images that are subsampled as the hardware does not take them, in the second batch."""
+    form, decoder, worst = Format(20, 24), Decoder(DEVICE), 0
+    for samplings in ({}, {1: 0x41, 3: 0x42}, {}):
+        rows = Rows.of(read(paths), form, samplings=samplings)
+        found = decoder.decode(rows.values, rows.offsets, rows.rows, form)
+        worst = max(worst, furthest(found, rows.want))
+    decoder.close()
+    return {"worst": worst, "left": left()}
 
 
 def normalised(paths: list[str]) -> float:
@@ -120,6 +137,110 @@ def not_waited_for(paths: list[str]) -> None:
     """A planted fault: a state is used again while it works."""
     _decoder._Lane.wait = lambda lane, memory: None  # type: ignore[method-assign]
     batches(paths, 6, {}, [], [])
+
+
+def loaded(data: str, given: dict[str, Any], images: dict[str, Any], epochs: int = 1) -> dict[str, Any]:
+    """Epochs of a loader that decodes on the device, compared with those of one that does not."""
+    given = {"batch_size": 6, "images": {"img": Image(**images)}, "image_decoder": "go", "cache": False, "seed": 3} | given
+    plain = {name: value for name, value in given.items() if name not in ("image_device", "image_cpu_share")}
+    said = cuda.warnings()
+    dataset = StreamingDataset(data, **plain)
+    want = [batch for _ in range(epochs) for batch in dataset]
+    loader = DataLoader(data, device=DEVICE, **given)
+    found = [batch for _ in range(epochs) for batch in loader]
+    worst = max(furthest(f["img"], w["img"]) for f, w in zip(found, want))
+    same = all(f["id"].tolist() == w["id"].tolist() and list(f) == list(w) for f, w in zip(found, want)) and len(found) == len(want)
+    state = loader.state_dict()
+    loader.close()
+    del loader, found
+    gc.collect()
+    time.sleep(0.3)  # the worker closes nvJPEG
+    return {"worst": worst, "same": same, "said": said, "left": left(), "state": len(json.dumps(state)) < 4000}
+
+
+def opened(data: str, **given: Any) -> DataLoader[Any]:
+    images = {"img": Image(20, crop="random_resized", flip=0.5, reducing_gap=None)}
+    own = {"batch_size": 6, "images": images, "image_decoder": "go", "cache": False, "seed": 3, "device": DEVICE}
+    return DataLoader(data, **(own | given))
+
+
+def left_early(data: str, how: str) -> dict[str, Any]:
+    """An epoch that is left while images are decoded; then a whole one."""
+    loader = opened(data, image_device="cuda")
+    want = list(opened(data, device=None))
+    cuda.late(20_000)
+    cuda.leave(loader, how)
+    cuda.late(0)
+    gc.collect()
+    loader.set_epoch(0)
+    found = list(loader)
+    worst = max(furthest(f["img"], w["img"]) for f, w in zip(found, want))
+    del loader
+    gc.collect()
+    return {"worst": worst, "batches": len(found) == len(want)}
+
+
+def late_training(data: str) -> int:
+    """The training reads batches that were dropped."""
+    want = list(opened(data, device=None))
+    results = []
+    for batch in opened(data, image_device="cuda", image_cpu_share=0.3):
+        torch.cuda._sleep(1)
+        results.append(batch["img"].clone())
+        del batch
+    return max(furthest(found, batch["img"]) for found, batch in zip(results, want, strict=True))
+
+
+def resumed(data: str) -> int:
+    want = list(opened(data, device=None))
+    first = opened(data, image_device="cuda")
+    batches = iter(first)
+    found = [next(batches) for _ in range(3)]
+    second = opened(data, image_device="cuda")
+    second.load_state_dict(first.state_dict())
+    found += list(second)
+    return max(furthest(f["img"], w["img"]) for f, w in zip(found, want, strict=True))
+
+
+def raised(data: str, given: dict[str, Any]) -> dict[str, Any]:
+    """What comes of a loader that may not start, or that fails."""
+    said = cuda.warnings()
+    try:
+        given = {name: torch.device("cpu") if value == "cpu" and name == "device" else value for name, value in given.items()}
+        count = sum(len(batch["id"]) for batch in opened(data, **given))
+    except (shardfeed.errors.ShardfeedError, RuntimeError) as e:
+        return {"error": type(e).__name__, "text": str(e), "said": said}
+    return {"rows": count, "said": said}
+
+
+def functions(data: str) -> dict[str, Any]:
+    return raised(data, {"image_device": "cuda", "collate_fn": len})
+
+
+def nested(data: str) -> int:
+    """Images that are members of structs, as Hugging Face's library writes them."""
+    images = {"image.bytes": Image(20, crop="random_resized", reducing_gap=None)}
+    want, found = (list(opened(data, images=images, **more)) for more in ({"device": None}, {"image_device": "cuda"}))
+    assert list(found[0]["image"]) == list(want[0]["image"])
+    return max(furthest(f["image"]["bytes"], w["image"]["bytes"]) for f, w in zip(found, want, strict=True))
+
+
+def automatic(data: str) -> dict[str, Any]:
+    """The share that the engine is sent, with measurements that are made up."""
+    from shardfeed.torch import _balance
+
+    _balance._WINDOW = 2
+    shares = iter([0.75, 0.5, 0.25, 0.0])
+
+    def window(self: Any, seconds: float, waited: float, batches: int) -> bool:
+        self.share = next(shares, 0.0)
+        return True
+
+    _balance.Balance.window = window  # type: ignore[method-assign]
+    loader = opened(data, image_device="auto")
+    want = list(opened(data, device=None))
+    found = [batch for _ in range(3) for batch in loader]
+    return {"worst": max(furthest(f["img"], w["img"]) for f, w in zip(found, want)), "batches": len(found)}
 
 
 if __name__ == "__main__":

@@ -175,13 +175,13 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         if self._pending_state is not None:
             iterator.begin()
 
-    def _begin(self, outputs: int = 0) -> BatchIterator | None:
+    def _begin(self, outputs: int = 0, image_cpu_share: float | None = None) -> BatchIterator | None:
         """Starts an iteration in the engine; None when nothing is left of the epoch. Workers of a
-        loader hold results of ``outputs`` batches.
+        loader hold results of ``outputs`` batches. With a share, other JPEGs come as files.
         """
         worker = _torch_worker.current()
         if worker is None:
-            return self._begin_here(outputs)
+            return self._begin_here(outputs, image_cpu_share)
         part, pending = self._part, self._pending_state
         self._check_engine()
         names = {"iteration": worker.iteration(part.count), "worker": worker.id, "workers": worker.workers, "next": part.restored}
@@ -239,9 +239,10 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         super().set_epoch(epoch)
         self._told = self._engine_id()
 
-    def _begin_here(self, outputs: int) -> BatchIterator:
+    def _begin_here(self, outputs: int, image_cpu_share: float | None) -> BatchIterator:
+        share = {} if image_cpu_share is None else {"image_cpu_share": image_cpu_share}
         try:
-            return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0, outputs=outputs)
+            return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0, outputs=outputs, **share)
         except Exception as e:
             if not self._compared:
                 self._compared = True

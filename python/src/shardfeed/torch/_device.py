@@ -330,29 +330,31 @@ class Route:
         cuda = device is not None and device.type == "cuda"
         pin = cuda if pin_memory is None else pin_memory
         if pin and not torch.cuda.is_available():
-            _say_once("pin_memory=True has no effect: this machine or this torch has no CUDA")
+            say_once("pin_memory=True has no effect: this machine or this torch has no CUDA")
             pin = False
         self._pins = Pins(Cuda(device if cuda else torch.device("cuda"))) if pin else None
         self._streams: Streams | None = None
 
-    def open(self, source: Source) -> Any:
-        """Returns an iterator of the source's batches on the device."""
+    def open(self, source: Source, streams: Callable[[torch.device], Streams] = Streams) -> Any:
+        """Returns an iterator of the source's batches on the device. streams makes the streams of
+        the copies, once.
+        """
         if self._device is not None and self._device.type == "cuda":
-            return Feeder(source, self._on_streams(self._device), self._pins, ahead=self._ahead)
+            return Feeder(source, self._on_streams(self._device, streams), self._pins, ahead=self._ahead)
         if self._pins is not None:
-            return Pinner(source, self._on_streams(torch.device("cuda")), self._pins)
+            return Pinner(source, self._on_streams(torch.device("cuda"), streams), self._pins)
         return source if self._device is None or self._device.type == "cpu" else Mover(source, self._device)
 
-    def _on_streams(self, device: torch.device) -> Streams:
+    def _on_streams(self, device: torch.device, streams: Callable[[torch.device], Streams]) -> Streams:
         if self._streams is None:
-            self._streams = Streams(device)
+            self._streams = streams(device)
         return self._streams
 
 
 _said: set[str] = set()
 
 
-def _say_once(text: str) -> None:
+def say_once(text: str) -> None:
     if text not in _said:
         _said.add(text)
         log.warning("%s", text)

@@ -119,8 +119,9 @@ class Epoch:
 class Local:
     """Batches that this process makes, each with its stamp."""
 
-    def __init__(self, loader: Feed) -> None:
+    def __init__(self, loader: Feed, image_cpu_share: float | None = None) -> None:
         self._batches: TensorIterator = iter(loader.dataset)
+        self._batches.image_cpu_share = image_cpu_share
         self._batches.counts = False
         if loader.collate_fn is not None:
             self._batches.then(Collate(loader.collate_fn))
@@ -131,6 +132,11 @@ class Local:
         place = batches.place
         assert place is not None
         return batch, (place.start, *place.after, place.total)
+
+    def divide(self, image_cpu_share: float) -> None:
+        """Gives the engine another share of the images, in batches that it has not begun."""
+        if (connection := self._batches.connection) is not None:
+            connection.divide(image_cpu_share)
 
     @property
     def waited(self) -> Waited:

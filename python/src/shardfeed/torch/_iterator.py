@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic
 
 from .._args._types import T
+from .._engine._connection import Connection
 from .._engine._raw_batch import RawBatch
 from .._engine._ring import Ring
 from .._iterator import BatchIterator, Place
@@ -33,6 +34,7 @@ class TensorIterator(Generic[T]):
         self.waited = dataset._waited
         self.counts = True  # the wait; False where a loader does it
         self.outputs = 0  # batches that workers hold results of, at its start
+        self.image_cpu_share: float | None = None  # of JPEGs; the others come as files, for a device. None: all are decoded
         self.place: Place | None = None
         self.position: int | None = None
         self.ring: Ring | None = None  # of the last batch
@@ -61,7 +63,7 @@ class TensorIterator(Generic[T]):
         dataset = self._dataset
         if dataset is None:
             return
-        batches = None if dataset._nothing_left() else dataset._begin(self.outputs)
+        batches = None if dataset._nothing_left() else dataset._begin(self.outputs, self.image_cpu_share)
         if batches is not None:
             self.place = batches.place
             self.rank, world_size = dataset._ranks()
@@ -122,6 +124,11 @@ class TensorIterator(Generic[T]):
         if functions is not None:
             value = functions(value, at.epoch, at.step, self.waited)
         return at, ring, value
+
+    @property
+    def connection(self) -> Connection | None:
+        """The connection to the engine, while the iteration runs."""
+        return None if self._batches is None else self._batches.connection
 
     def ready(self) -> bool:
         """Whether the next batch is probably there."""

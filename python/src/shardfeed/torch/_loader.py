@@ -31,6 +31,7 @@ from ._dataset import Row, StreamingDataset, counted
 from ._device import Route, Source
 from ._epoch import Epoch, Local, Stamp
 from ._headspace import STEPS, Diagnosis
+from ._image_device import ImageDevice
 from ._loader_options import AllOptions, Device, MapLoaderOptions, StreamLoaderOptions, check
 from ._map_lists import whole
 from ._sampler import EpochSampler
@@ -72,6 +73,11 @@ class DataLoader(Generic[T]):
             importable by name. The engine works in parallel without workers.
         threads (int, default 0): threads of this process that run map and collate_fn in place of
             workers, for functions that release the GIL, such as decoders of images.
+        image_device ("cpu", "cuda" or "auto", default "cpu"): where JPEGs are decoded. "cuda" is
+            nvJPEG on the loader's device, "auto" takes it for as many as speeds up training. Crops,
+            flips and colors are the same.
+        image_cpu_share (float, default None): the share of the JPEGs that processors decode, from 0
+            to 1, with image_device="cuda" or "auto". None is 0 for "cuda" and adapts for "auto".
         prefetch (int, default 2): batches that are copied to the device ahead of use.
         prefetch_factor (int, default None): batches that each worker or thread has in hand or done.
             None is 2.
@@ -144,6 +150,8 @@ class DataLoader(Generic[T]):
         pin_memory: bool | None = None,
         num_workers: int = 0,
         threads: int = 0,
+        image_device: Literal["cpu", "cuda", "auto"] = "cpu",
+        image_cpu_share: float | None = None,
         prefetch: int = 2,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
@@ -181,6 +189,8 @@ class DataLoader(Generic[T]):
         self.worker_init_fn: Callable[[int], None] | None = given["worker_init_fn"]
         self.multiprocessing_context: Any = given["multiprocessing_context"]
         self.headspace: bool | int = given["headspace"]
+        self.image_device: Literal["cpu", "cuda", "auto"] = given.get("image_device", "cpu")
+        self.image_cpu_share: float | None = given.get("image_cpu_share")
         self._headspace: Headspace | None = None  # that was measured
         self._closed = False
         self._forget()
@@ -188,6 +198,7 @@ class DataLoader(Generic[T]):
     def _forget(self) -> None:
         """Starts without iterations, workers and copies to the device, as a copy of a loader does."""
         self._route = Route(self.device, self.pin_memory, self.prefetch)
+        self._images = ImageDevice(self.image_device, self.image_cpu_share, self.device)
         self._epochs: weakref.WeakSet[Epoch] = weakref.WeakSet()
         self._pool: Pool | None = None  # of workers that wait for the next epoch
         self._reserved = 0  # bytes for results of workers, beyond the stream's
@@ -267,8 +278,21 @@ class DataLoader(Generic[T]):
     def _open(self) -> tuple[Any, Any]:
         """Starts an epoch: returns the source of its batches, and their iterator on the device."""
         self.dataset._trainer_side = {"workers": self.num_workers or self.threads, "pinned": self.pin_memory is not False}
-        source: Source = Processes(self) if self.num_workers else Threads(self) if self.threads else Local(self)
-        return source, self._route.open(source)
+        images = self.dataset._spec["images"]
+        self._images.begin(images, self._raw_for())
+        if self.num_workers or self.threads:
+            source: Source = Processes(self) if self.num_workers else Threads(self)
+            return source, self._route.open(source)
+        local = Local(self, self._images.share)
+        batches = self._route.open(local, lambda device: self._images.streams(device, images))
+        return local, self._images.divided(batches, local.divide)
+
+    def _raw_for(self) -> str:
+        """What takes batches before their images are decoded on the device, if anything does."""
+        functions = self.collate_fn is not None or bool(self.dataset._transforms)
+        if functions or self.num_workers or self.threads:
+            return "functions of map and collate_fn, and workers, get batches before that: apply them to the loader's batches"
+        return "a loader of rows has none: give batch_size" if self.dataset._rows_wanted else ""
 
     @overload
     def map(self: DataLoader[S], function: Callable[[S], R], *, random: Literal[False] = False) -> DataLoader[R]: ...
@@ -503,6 +527,6 @@ def _dataset(data: Any, options: dict[str, Any], problems: Problems) -> Streamin
 
 _DATASET_ARGUMENTS = [name for name in _arguments.names(StreamingDataset.__init__) if name != "uri"]
 _OWN_ARGUMENTS = [name for name in _arguments.names(DataLoader.__init__) if name not in ("data", "more", "options")]
-_OF_ITERATIONS = ("_route", "_wait", "_epochs", "_pool", "_reserved", "_workers", "_indices", "_idle")
+_OF_ITERATIONS = ("_route", "_images", "_wait", "_epochs", "_pool", "_reserved", "_workers", "_indices", "_idle")
 _arguments.describe_loader(DataLoader, ArrayDataset)
 _arguments.describe_dataset(StreamingDataset, ArrayDataset)

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import torch
 
-from .._args._checks import Problems, did_you_mean, flag, function, got, is_whole, number
+from .._args._checks import Problems, did_you_mean, flag, function, got, is_number, is_whole, number, one_of
 from .._keywords import DatasetOptions
 from ..errors import OptionError
 
@@ -35,6 +35,8 @@ class StreamLoaderOptions(LoaderOptions, total=False):
     """The arguments of DataLoader with a StreamingDataset besides data and collate_fn."""
 
     threads: int
+    image_device: Literal["cpu", "cuda", "auto"]
+    image_cpu_share: float | None
 
 
 class MapLoaderOptions(LoaderOptions, total=False):
@@ -82,7 +84,16 @@ def check(given: dict[str, Any], problems: Problems) -> torch.device | None:
             problems.found.append("persistent_workers=True needs num_workers of at least 1, got num_workers=0")
         if given["multiprocessing_context"] is not None:
             problems.found.append("multiprocessing_context needs num_workers of at least 1, got num_workers=0")
+    where = problems.of(one_of, "image_device", given.get("image_device", "cpu"), "cpu", "cuda", "auto")
+    if (share := problems.of(_share, given.get("image_cpu_share"))) is not None and where == "cpu":
+        problems.found.append(f"image_cpu_share needs image_device='cuda' or 'auto', got {share:g} with image_device='cpu'")
     return device
+
+
+def _share(value: Any) -> float | None:
+    if value is not None and (not is_number(value) or not 0 <= value <= 1):
+        raise OptionError(f"image_cpu_share must be a number from 0 to 1, or None, {got(value)}")
+    return None if value is None else float(value)
 
 
 def _required(name: str, value: Any) -> int:

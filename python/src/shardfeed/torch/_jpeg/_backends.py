@@ -8,14 +8,15 @@ import numpy as np
 import torch
 
 from ._memory import Memory
-from ._nvjpeg import DEFAULT, HARDWARE, Failed, Library, State
+from ._nvjpeg import HARDWARE, KERNELS, Failed, Library, State
 
 
 class Refused(Exception):
     """nvJPEG cannot decode images of a batch."""
 
-    def __init__(self, images: Sequence[int], reason: str) -> None:
+    def __init__(self, images: Sequence[int], reason: str, column: str = "") -> None:
         super().__init__(reason)
+        self.column = column
         self.images = list(images)  # their numbers in the batch
         self.reason = reason
 
@@ -23,8 +24,8 @@ class Refused(Exception):
 class Backends:
     """Decodes with the hardware of the GPU if it can, and other images with its kernels.
 
-    Images are given to the hardware unseen, until it refuses a batch. From then on each image is
-    looked at first.
+    Images of common subsamplings are given to the hardware unseen, until it refuses a batch. From
+    then on each image is looked at first.
     """
 
     def __init__(self, memory: Memory, stream: torch.cuda.Stream) -> None:
@@ -39,18 +40,18 @@ class Backends:
             if not e.absent:
                 raise
             self._looks = True
-            self._others = Library(DEFAULT, memory)
+            self._others = Library(KERNELS, memory)
 
     @property
     def hardware(self) -> bool:
         """Whether the GPU has hardware that decodes JPEGs."""
         return self._hardware is not None
 
-    def decode(self, states: States, data: np.ndarray, lengths: np.ndarray, planes: np.ndarray) -> None:
+    def decode(self, states: States, data: np.ndarray, lengths: np.ndarray, planes: np.ndarray, plain: np.ndarray) -> None:
         """Starts to decode a batch to planes, and raises Refused for images that cannot be
-        decoded.
+        decoded. Only plain images are for the hardware.
         """
-        if self._hardware is not None and not self._looks:
+        if self._hardware is not None and not self._looks and plain.all():
             try:
                 states.of(self._hardware).decode(data, lengths, planes, self._stream.cuda_stream)
                 return
@@ -59,7 +60,9 @@ class Backends:
                     raise
                 self._looks = True
                 self._stream.synchronize()
-        able = np.zeros(len(data), bool) if self._hardware is None else self._hardware.supports(data, lengths)
+        able = plain & (self._hardware is not None)
+        if self._hardware is not None and self._looks:
+            able &= self._hardware.supports(data, lengths)
         for library, which in ((self._hardware, able), (self._others, ~able)):
             if which.any():
                 library = library or self._other_library()
@@ -68,7 +71,7 @@ class Backends:
 
     def _other_library(self) -> Library:
         if self._others is None:
-            self._others = Library(DEFAULT, self._memory)
+            self._others = Library(KERNELS, self._memory)
         return self._others
 
     def _checked(self, states: States, library: Library, which: np.ndarray) -> None:

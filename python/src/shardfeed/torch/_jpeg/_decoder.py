@@ -11,7 +11,7 @@ from ._backends import Backends, Refused, States
 from ._driver import enter
 from ._kernels import Kernels
 from ._memory import Memory
-from ._rows import ENCODED, FINISHED, HEIGHT, KIND, LENGTH, NUMBERS, WIDTH, Format, decoded, set_places
+from ._rows import ENCODED, FINISHED, HEIGHT, KIND, LENGTH, NUMBERS, WIDTH, Format, decoded, for_hardware, set_places
 
 _PLANES = 1 << 30  # most bytes of decoded images at a time; one image may have more
 _LANES = 2  # batches that the device may be given ahead of the last one that is done
@@ -44,11 +44,12 @@ class Decoder:
         """Whether the GPU has hardware that decodes JPEGs."""
         return self._backends.hardware
 
-    def decode(self, values: torch.Tensor, offsets: torch.Tensor, rows: torch.Tensor, form: Format) -> torch.Tensor:
+    def decode(self, values: torch.Tensor, offsets: torch.Tensor, rows: torch.Tensor, form: Format, name: str = "") -> torch.Tensor:
         """Starts to make the tensor of a column. Row i has its bytes at offsets[i] of values, which
         is page-locked and stays until the stream has done this; rows are the numbers.
 
-        It raises Refused, with rows of the batch, for images that cannot be decoded.
+        It raises Refused, with rows of the batch and the column's name, for images that cannot be
+        decoded.
         """
         numbers, starts = rows.numpy(), offsets.numpy()
         with torch.cuda.stream(self.stream):
@@ -58,7 +59,7 @@ class Decoder:
                     self._part(values, starts[first:], numbers[first:end], form, out.data_ptr() + first * form.bytes)
                 except Refused as e:
                     encoded = np.flatnonzero(numbers[first:end, KIND] == ENCODED)
-                    raise Refused((first + encoded[e.images]).tolist(), e.reason) from e
+                    raise Refused((first + encoded[e.images]).tolist(), e.reason, name) from e
         return out
 
     def _part(self, values: torch.Tensor, starts: np.ndarray, numbers: np.ndarray, form: Format, out: int) -> None:
@@ -73,7 +74,8 @@ class Decoder:
             pixels = self._copy(values, starts, finished, rows, form) if len(finished) else 0
             on = lane.send(count, self._device)
             if len(encoded):
-                self._backends.decode(lane.states, addresses.data, addresses.lengths, addresses.planes(base))
+                planes = addresses.planes(base)
+                self._backends.decode(lane.states, addresses.data, addresses.lengths, planes, for_hardware(numbers[encoded]))
                 self._make(count, on, base, out, form)
             if len(encoded) < count:
                 self._kernels.place(count, on, pixels, out, form.bytes)

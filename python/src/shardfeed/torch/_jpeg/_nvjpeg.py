@@ -11,7 +11,7 @@ from . import _libraries
 from ._libraries import Missing
 from ._memory import Memory
 
-HARDWARE, DEFAULT = 3, 0  # backends: decoding hardware of the GPU; what the library chooses
+HARDWARE, KERNELS = 3, 2  # backends: decoding hardware of the GPU; kernels, and the CPU for small batches
 _RGB = 3  # the output: planes of red, green and blue
 _SMOOTH = 32  # a flag: interpolates colors that are stored at half the size, as libjpeg does
 _444 = 0  # chroma subsampling: not any
@@ -54,15 +54,18 @@ class Library:
         for name in ("nvjpegCreateExV2", "nvjpegDecodeBatched"):
             if not hasattr(self._calls, name):
                 raise Missing(f"this nvJPEG has no {name}; it must be of CUDA 11.5 or newer")
-        device, pinned = memory.allocators
+        self._allocators = device, pinned = memory.allocators  # in case nvJPEG does not copy them
         status = 0
         for flags in (_SMOOTH, 0):  # versions before 12 do not know the flag
-            status = self._calls.nvjpegCreateExV2(backend, ctypes.byref(device), ctypes.byref(pinned), flags, ctypes.byref(self.handle))
+            status = self._create(backend, ctypes.byref(device), ctypes.byref(pinned), flags, ctypes.byref(self.handle))
             if status != 2:
                 break
         check("nvjpegCreateExV2", status)
         for name in ("nvjpegSetDeviceMemoryPadding", "nvjpegSetPinnedMemoryPadding"):
             check(name, getattr(self._calls, name)(ctypes.c_size_t(_PADDING), self.handle))
+
+    def _create(self, *arguments: Any) -> int:
+        return int(self._calls.nvjpegCreateExV2(*arguments))
 
     def call(self, name: str, *arguments: Any) -> None:
         check(name, getattr(self._calls, name)(*arguments))

@@ -10,8 +10,10 @@ import numpy as np
 import torch
 
 # Columns of the numbers; kernel.cu has the same.
-KIND, WIDTH, HEIGHT, PLACE, LENGTH, NUMBERS = 0, 1, 2, 22, 23, 24
+KIND, WIDTH, HEIGHT, COMPONENTS, SAMPLING, PLACE, LENGTH, NUMBERS = 0, 1, 2, 21, 22, 22, 23, 24
 FINISHED, ENCODED, LOST = 0, 1, 2  # kinds: pixels of the result, a JPEG, a row of zeros
+
+_SAMPLINGS = (0x11, 0x12, 0x21, 0x22)  # of a first component, across and down, that hardware decodes
 
 PITCH = 32  # a decoded line's bytes are a multiple of it
 _UNIT = 256  # and an image's of this
@@ -80,6 +82,11 @@ class Format:
         elements = ((values.float() / 255 - mean) / std).to(self.dtype)
         kind = torch.int32 if self.dtype == torch.float32 else torch.int16
         return (elements.contiguous().view(kind).to(torch.int32) & (-1 if kind == torch.int32 else 0xFFFF)).numpy()
+
+
+def for_hardware(numbers: np.ndarray) -> np.ndarray:
+    """Whether the GPU's hardware takes the subsampling of each image."""
+    return (numbers[:, COMPONENTS] == 1) | np.isin(numbers[:, SAMPLING], _SAMPLINGS)
 
 
 def decoded(widths: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

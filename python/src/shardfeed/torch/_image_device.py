@@ -1,0 +1,85 @@
+"""Which images of a loader are decoded by its device."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from ..errors import OptionError
+from ._balance import Balance, Balanced
+from ._decoding import Decoding
+from ._device import Streams
+from ._jpeg._libraries import Missing
+from ._jpeg._rows import Format
+from ._jpeg._worker import Worker
+
+log = logging.getLogger("shardfeed")
+
+
+class ImageDevice:
+    """The division of a loader's images. The worker is made for the first epoch, and kept."""
+
+    def __init__(self, where: str, share: float | None, device: torch.device | None) -> None:
+        self._where = where
+        self._device = device
+        self._balance = Balance() if where == "auto" and share is None else None
+        self._given = share or 0.0
+        self._worker: Worker | None = None
+        self._refused = where == "cpu"
+
+    @property
+    def share(self) -> float | None:
+        """The share of the processors; None where the device decodes nothing."""
+        if self._worker is None:
+            return None
+        return self._given if self._balance is None else self._balance.share
+
+    def begin(self, images: Mapping[str, Any], without: str) -> None:
+        """Makes the worker for an epoch, unless there is one or it cannot be had. images are the
+        engine's options of the columns; without names what else rules it out.
+        """
+        if self._worker is not None or self._refused:
+            return
+        device = self._device
+        reason = without or ("no column has images" if not images else "")
+        if not reason and (device is None or device.type != "cuda"):
+            reason = f"the loader's device is {'the host' if device is None else device.type}: give device='cuda'"
+        if reason:
+            self._refused = True
+            if self._where == "cuda":
+                raise OptionError(f"image_device='cuda' decodes images on the device of the loader, and {reason}")
+            return
+        assert device is not None
+        try:
+            self._worker = Worker(device)
+        except (Missing, RuntimeError) as e:
+            self._refused = True
+            log.warning("image_device=%r: the processors decode all images, since %s", self._where, e)
+
+    def streams(self, device: torch.device, images: Mapping[str, Any]) -> Streams:
+        """The streams of the copies."""
+        return Streams(device) if self._worker is None else Decoding(device, self._worker, Formats(images))
+
+    def divided(self, batches: Any, divide: Callable[[float], None]) -> Any:
+        """Batches whose waits set the share."""
+        return batches if self._balance is None or self._worker is None else Balanced(batches, self._balance, divide)
+
+
+class Formats(dict[str, Format]):
+    """The formats of columns, by the engine's options of images."""
+
+    def __init__(self, images: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._images = images
+
+    def __missing__(self, name: str) -> Format:
+        form = self[name] = Format.of(self._spec(name))
+        return form
+
+    def _spec(self, name: str) -> dict[str, Any]:
+        names = (name, name.removesuffix(".bytes"), "*")
+        spec: dict[str, Any] = next(self._images[known] for known in names if known in self._images)
+        return {**spec, "size": self._spec(spec["like"])["size"]} if spec.get("like") else spec
