@@ -15,7 +15,6 @@ import (
 	"github.com/shardfeed/shardfeed/rule"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
-	"github.com/shardfeed/shardfeed/tokenize"
 )
 
 // Tokens that take four times the bytes of their texts, which is the most, take memory before they
@@ -140,7 +139,13 @@ func TestTokenizeCountsLongWords(t *testing.T) {
 	if read, err := readAll(t, s); read != 2 || !errors.Is(err, io.EOF) {
 		t.Fatalf("%d rows, %v", read, err)
 	}
-	if by, _ := s.account.Peak(); by[mem.Decode] < tokenize.Needs(text) {
-		t.Errorf("a word takes %s, counted are\n%v", mem.Bytes(tokenize.Needs(text)), s.account)
+	var asked int64
+	enc := tok.NewEncoder(tok.Options)
+	enc.Allow(func(bytes int64) { asked = bytes })
+	if _, err := enc.Append(nil, text); err != nil || asked < 16*int64(len(text)) {
+		t.Fatalf("a word asks for %s, error %v", mem.Bytes(asked), err)
+	}
+	if by, _ := s.account.Peak(); by[mem.Decode] < asked {
+		t.Errorf("a word takes %s, counted are\n%v", mem.Bytes(asked), s.account)
 	}
 }

@@ -31,7 +31,7 @@
 //	internal/vocab      the texts of tokens
 //
 // Time is linear in the length of a text, whatever it contains. A Tokenizer takes at most 20 MB for
-// a vocabulary of 262,144 tokens. An Encoder takes Options.CacheBytes, and for a long text as much
-// as Needs returns; the Memory methods return both. The package reads no files, and starts no
-// goroutine.
+// a vocabulary of 262,144 tokens, as its method Memory returns. An Encoder takes Options.CacheBytes
+// and at most 1 MB; the function of its method Allow is asked for all that a long text takes
+// besides. The package reads no files, and starts no goroutine.
 package tokenize

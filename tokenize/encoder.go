@@ -44,6 +44,7 @@ type Encoder struct {
 	padded       []byte
 	counted      []int32
 	specials     int64
+	scratch      words.Scratch
 
 	most int // tokens that are needed of a document, with what dst had before
 	cut  int64
@@ -52,12 +53,21 @@ type Encoder struct {
 // NewEncoder returns an encoder of valid options.
 func (t *Tokenizer) NewEncoder(o Options) *Encoder {
 	o = o.withDefaults()
-	return &Encoder{
-		t: t, options: o, words: t.model.NewEncoder(o.CacheBytes),
-		norm: stage{rewriters: t.normalize}, prepare: stage{rewriters: t.prepare},
-		prepareFirst: stage{rewriters: t.prepareFirst},
-	}
+	e := &Encoder{t: t, options: o}
+	e.words = t.model.NewEncoder(o.CacheBytes, &e.scratch)
+	e.norm = stage{rewriters: t.normalize, scratch: &e.scratch}
+	e.prepare = stage{rewriters: t.prepare, scratch: &e.scratch}
+	e.prepareFirst = stage{rewriters: t.prepareFirst, scratch: &e.scratch}
+	return e
 }
+
+// Allow sets the function that allows the memory of long texts: the encoder calls it before it
+// takes more, with the bytes that the text takes beside Memory, its tokens among them. If ask
+// panics, the encoder is of no more use.
+func (e *Encoder) Allow(ask func(bytes int64)) { e.scratch.Ask = ask }
+
+// Grow returns dst with room for n more numbers, which count as memory of the last text.
+func (e *Encoder) Grow(dst []int32, n int) []int32 { return words.Grow(&e.scratch, dst, n) }
 
 // Append appends the tokens of a text to dst. If it returns an error, dst is returned unchanged.
 func (e *Encoder) Append(dst []int32, text []byte) ([]int32, error) {
@@ -68,6 +78,7 @@ func (e *Encoder) Append(dst []int32, text []byte) ([]int32, error) {
 // separately; the template and MaxTokens are the document's. bounds gets the token of the document
 // at which each text starts and, as its last element, where the last text ends; it may be nil.
 func (e *Encoder) Join(dst []int32, texts [][]byte, bounds []int) ([]int32, error) {
+	e.scratch.Reset()
 	texts, err := e.valid(texts)
 	if err != nil {
 		return dst, err
@@ -112,7 +123,7 @@ func (e *Encoder) valid(texts [][]byte) ([][]byte, error) {
 			if !copied {
 				texts, copied = slices.Clone(texts), true
 			}
-			text = replaced(text)
+			text = e.replaced(text)
 			texts[i] = text
 		}
 		if n += len(text); n > maxText {
@@ -123,7 +134,13 @@ func (e *Encoder) valid(texts [][]byte) ([][]byte, error) {
 }
 
 // replaced returns a text with U+FFFD for each byte that is not part of a character.
-func replaced(text []byte) (out []byte) {
+func (e *Encoder) replaced(text []byte) (out []byte) {
+	size := 0
+	for p := 0; p < len(text); {
+		r, n := utf8.DecodeRune(text[p:])
+		size, p = size+utf8.RuneLen(r), p+n
+	}
+	out = words.Grow(&e.scratch, out, size)
 	for len(text) > 0 {
 		r, n := utf8.DecodeRune(text)
 		out, text = utf8.AppendRune(out, r), text[n:]
@@ -134,9 +151,7 @@ func replaced(text []byte) (out []byte) {
 // Count returns the number of tokens of the document that Join makes of texts.
 func (e *Encoder) Count(texts ...[]byte) (int, error) {
 	ids, err := e.Join(e.counted[:0], texts, nil)
-	if e.counted = ids; 4*cap(ids) > keptBytes {
-		e.counted = nil
-	}
+	e.counted = words.Trim(ids)
 	return len(ids), err
 }
 
@@ -151,16 +166,13 @@ func (e *Encoder) Memory() int64 {
 	return e.words.Memory() + e.norm.memory() + e.prepare.memory() + e.prepareFirst.memory() + int64(cap(e.padded)+4*cap(e.counted)+4*wordsAtOnce)
 }
 
-// keptBytes limits each buffer between texts, so that one long text does not hold memory.
-const keptBytes = 1 << 19
-
+// trim drops large buffers, so that one long text does not hold memory.
 func (e *Encoder) trim() {
 	e.norm.trim()
 	e.prepare.trim()
 	e.prepareFirst.trim()
-	if cap(e.padded) > keptBytes {
-		e.padded = nil
-	}
+	e.words.Trim()
+	e.padded = words.Trim(e.padded)
 }
 
 // text appends the tokens of a whole text.
@@ -196,7 +208,7 @@ func (e *Encoder) pieces(dst []int32, set *added.Set, text []byte, first bool,
 				return dst, err
 			}
 		}
-		dst = append(dst, m.Token.ID)
+		dst = append(words.Grow(&e.scratch, dst, 1), m.Token.ID)
 		p = m.End
 	}
 	if p == len(text) {
@@ -213,7 +225,7 @@ func (e *Encoder) plain(dst []int32, text []byte, first bool) (out []int32, err 
 	}
 	text = prepare.apply(text)
 	if cap(text)-len(text) < char.Slack {
-		e.padded = char.Pad(e.padded, text)
+		e.padded = char.Pad(words.Grow(&e.scratch, e.padded[:0], len(text)+char.Slack), text)
 		text = e.padded
 	}
 	t := cut.NewText(char.Of(text))

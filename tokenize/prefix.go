@@ -12,3 +12,6 @@ func (p prefix) Append(dst, text []byte) (out []byte, changed bool) {
 	}
 	return append(append(dst, p...), text...), true
 }
+
+// Needs implements rewriter.
+func (p prefix) Needs(text []byte) (size, beside int) { return len(p) + len(text), 0 }

@@ -59,7 +59,8 @@ func (e *Encoders) EndTrained() bool { return len(e.trained) > 0 && e.trained[le
 func (e *Encoders) list(d *rowgroup.Decoder, l rowgroup.Listing, blocks []*rowgroup.Block) (made Made, err error) {
 	err = e.Use(func(enc *tokenize.Encoder) error {
 		bounds := make([]int, len(e.From)+1)
-		l.Needs = tokenize.Needs
+		l.Allow = enc.Allow
+		defer enc.Allow(nil)
 		l.List = func(dst [][]int32, texts [][]byte) (err error) {
 			before := enc.Specials()
 			if dst[0], err = enc.Join(dst[0], texts, bounds); err != nil {
@@ -69,7 +70,7 @@ func (e *Encoders) list(d *rowgroup.Decoder, l rowgroup.Listing, blocks []*rowgr
 				made.Special++
 			}
 			if len(dst) > 1 {
-				dst[1] = e.appendLabels(dst[1], dst[0], bounds)
+				dst[1] = e.appendLabels(enc.Grow(dst[1], len(dst[0])), dst[0], bounds)
 			}
 			return nil
 		}

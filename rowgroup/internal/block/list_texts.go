@@ -21,8 +21,9 @@ type Listing struct {
 	// row has. A row with a null among its values is null.
 	List func(dst [][]int32, values [][]byte) error
 
-	// Needs returns the bytes that List may take for a value beside those allowed; it may be nil.
-	Needs func(value []byte) int64
+	// Allow is called before List, with the function that List calls before it takes memory beside
+	// that allowed, with all bytes that it takes for the row. Allow may be nil.
+	Allow func(ask func(bytes int64))
 }
 
 // A ListedColumn is a column of lists, whose items are int32. It takes the place of a column, or is
@@ -46,6 +47,9 @@ func List(l Listing, blocks []*Block, newArena func() *mem.Arena) error {
 		Listing: &l, newArena: newArena,
 		items: make([][]int32, len(l.To)), values: make([][]byte, len(l.From)), views: make([][]uint64, len(l.To)), entries: make([][]uint64, len(l.To)),
 	}
+	if l.Allow != nil {
+		l.Allow(func(bytes int64) { w.asks.Ask(bytes) })
+	}
 	for _, b := range blocks {
 		if l.made(b) {
 			continue
@@ -62,6 +66,7 @@ const (
 	listChunk     = 1<<listShift - 64 // an arena adds 64 bytes
 	leastChunk    = 8 << 10           // of the first lists: chunks grow with what they hold
 	ownListChunk  = listChunk / 4     // of which a list that does not fit the current chunk gets a chunk of its own
+	keptItems     = 64 << 10          // of a buffer of items that stays from one row to the next
 	mostListBytes = 3 << 28           // of a unit: 32-bit places have no room for more chunks of ownListChunk
 )
 
@@ -76,6 +81,7 @@ type listWriter struct {
 	views  [][]uint64 // of the block's rows, by To
 	items  [][]int32
 	values [][]byte
+	asks   *mem.Arena // of the row's lists
 }
 
 const notListed = math.MaxUint64
@@ -219,23 +225,34 @@ func (w *listWriter) row(from []*Vector, row int, chunks *listChunks) error {
 
 // list makes lists of the values, and sets their views at a place.
 func (w *listWriter) list(at int, views [][]uint64, chunks *listChunks) (err error) {
-	needs := int64(0)
-	for i := 0; i < len(w.values) && w.Needs != nil; i++ {
-		needs += w.Needs(w.values[i])
-	}
-	chunks.arena.Ask(needs)
-	for i := range w.items {
-		w.items[i] = w.items[i][:0]
-	}
+	w.asks = chunks.arena
 	if err := w.List(w.items, w.values); err != nil {
 		return err
 	}
+	w.askCopies()
 	for i, items := range w.items {
 		if views[i][at], err = chunks.add(mem.AsBytes(items)); err != nil {
 			return err
 		}
+		if w.items[i] = items[:0]; 4*cap(items) > keptItems {
+			w.items[i] = nil
+		}
 	}
 	return nil
+}
+
+// askCopies asks for the copies of lists whose items are in large buffers, and for these.
+func (w *listWriter) askCopies() {
+	bytes := 0
+	for _, items := range w.items {
+		if 4*cap(items) > keptItems {
+			bytes += 4 * cap(items)
+		}
+	}
+	for i := 0; i < len(w.items) && bytes > 0; i++ {
+		w.asks.Ask(int64(bytes) + w.asks.Need(4*len(w.items[i])))
+		bytes += 4 * len(w.items[i])
+	}
 }
 
 // add copies a list to the chunks and returns its view.

@@ -1,6 +1,6 @@
 package bpe
 
-import "slices"
+import "github.com/shardfeed/shardfeed/tokenize/internal/words"
 
 // A heapMerger merges any number of symbols.
 type heapMerger struct {
@@ -8,6 +8,8 @@ type heapMerger struct {
 	next []int32  // the place of the next symbol
 	prev []int32
 	last lastMerge
+
+	scratch *words.Scratch
 }
 
 // A lastMerge is the pair that was joined last, and its value.
@@ -54,7 +56,8 @@ func (h *heapMerger) merge(t *pairs, made []uint32, ids, values []uint32) int {
 // start makes the heap of all pairs.
 func (h *heapMerger) start(t *pairs, ids, values []uint32) {
 	n := len(ids)
-	h.heap, h.next, h.prev = slices.Grow(h.heap[:0], n), slices.Grow(h.next[:0], n), slices.Grow(h.prev[:0], n)
+	h.heap = words.Grow(h.scratch, h.heap[:0], n)
+	h.next, h.prev = words.Grow(h.scratch, h.next[:0], n), words.Grow(h.scratch, h.prev[:0], n)
 	for i := range ids {
 		h.next = append(h.next, int32(i+1))
 		h.prev = append(h.prev, int32(i-1))
@@ -77,7 +80,7 @@ func (h *heapMerger) pair(t *pairs, ids, values []uint32, i, j int) {
 		return
 	}
 	x := uint64(values[i])<<32 | uint64(i)
-	h.heap = append(h.heap, x)
+	h.heap = append(words.Grow(h.scratch, h.heap, 1), x)
 	k := len(h.heap) - 1
 	for up := (k - 1) / 2; k > 0 && h.heap[up] > x; up = (k - 1) / 2 {
 		h.heap[k] = h.heap[up]
@@ -116,9 +119,7 @@ func (h *heapMerger) down(i int, x uint64) {
 
 // trim drops long buffers.
 func (h *heapMerger) trim() {
-	if cap(h.next) > keptSymbols {
-		*h = heapMerger{}
-	}
+	h.heap, h.next, h.prev = words.Trim(h.heap), words.Trim(h.next), words.Trim(h.prev)
 }
 
 func (h *heapMerger) memory() int64 { return int64(8*cap(h.heap) + 4*cap(h.next) + 4*cap(h.prev)) }

@@ -123,7 +123,7 @@ func TestMerge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := m.NewEncoder(1 << 10)
+		e := m.NewEncoder(1<<10, nil)
 		for range 100 {
 			compareWords(t, c, e, []string{randomWord(r), randomWord(r), randomWord(r)})
 		}
@@ -149,7 +149,7 @@ func TestDivider(t *testing.T) {
 		word := randomWord(r) + randomWord(r)
 		text := cut.NewText(char.Of(char.Pad(nil, []byte(word))))
 		var got []int32
-		e, ends := m.NewEncoder(1<<10), make([]uint32, 3)
+		e, ends := m.NewEncoder(1<<10, nil), make([]uint32, 3)
 		for p := 0; p < len(word); {
 			n, next := d.Cut(&text, p, len(word), ends)
 			got = e.Append(got, text.View, p, ends[:n])
@@ -201,6 +201,6 @@ func FuzzMerge(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		compareWords(t, c, m.NewEncoder(1<<10), []string{string([]rune(word)), randomWord(r)})
+		compareWords(t, c, m.NewEncoder(1<<10, nil), []string{string([]rune(word)), randomWord(r)})
 	})
 }

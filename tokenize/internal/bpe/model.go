@@ -42,8 +42,8 @@ func (m *Model) byteValues() int {
 }
 
 // NewEncoder implements [words.Model].
-func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
-	return words.NewCached(&speller{model: m}, m.words, cacheBytes)
+func (m *Model) NewEncoder(cacheBytes int, s *words.Scratch) words.Encoder {
+	return words.NewCached(&speller{model: m, scratch: s, heap: heapMerger{scratch: s}}, m.words, cacheBytes, s)
 }
 
 // Memory implements [words.Model].

@@ -2,22 +2,20 @@ package bpe
 
 import (
 	"math/bits"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/char"
+	"github.com/shardfeed/shardfeed/tokenize/internal/words"
 )
-
-// keptSymbols limits the buffers for symbols that are kept for the next word.
-const keptSymbols = 1 << 16
 
 // A speller merges words. It implements [words.Speller].
 type speller struct {
-	model  *Model
-	few    few
-	heap   heapMerger
-	ids    []uint32
-	values []uint32
+	model   *Model
+	scratch *words.Scratch
+	few     few
+	heap    heapMerger
+	ids     []uint32
+	values  []uint32
 }
 
 // Token implements [words.Speller].
@@ -36,6 +34,12 @@ func (s *speller) Memory() int64 {
 	return s.heap.memory() + int64(4*(cap(s.ids)+cap(s.values))+8*fewMost)
 }
 
+// Trim implements [words.Speller].
+func (s *speller) Trim() {
+	s.ids, s.values = words.Trim(s.ids), words.Trim(s.values)
+	s.heap.trim()
+}
+
 // Spell implements [words.Speller].
 func (s *speller) Spell(dst []int32, word []byte) []int32 {
 	m := s.model
@@ -45,7 +49,7 @@ func (s *speller) Spell(dst []int32, word []byte) []int32 {
 	if len(word) <= fewMost && s.takeASCII(word) {
 		return s.mergeFew(dst, len(word))
 	}
-	s.ids = m.symbols.of(slices.Grow(s.ids[:0], len(word)), word)
+	s.ids = m.symbols.of(words.Grow(s.scratch, s.ids[:0], len(word)), word)
 	switch n := len(s.ids); {
 	case n == 0:
 		return dst
@@ -67,7 +71,7 @@ func (s *speller) Spell(dst []int32, word []byte) []int32 {
 func (s *speller) spellBytes(dst []int32, word []byte) []int32 {
 	m, n := s.model, len(word)
 	if n > fewMost {
-		s.ids = slices.Grow(s.ids[:0], n)
+		s.ids = words.Grow(s.scratch, s.ids[:0], n)
 		for _, c := range word {
 			s.ids = append(s.ids, uint32(c))
 		}
@@ -109,16 +113,10 @@ func (s *speller) mergeFew(dst []int32, n int) []int32 {
 
 // mergeMany appends the tokens of the symbols in s.ids.
 func (s *speller) mergeMany(dst []int32) []int32 {
-	if cap(s.values) < len(s.ids) {
-		s.values = make([]uint32, len(s.ids))
-	}
+	s.values = words.Grow(s.scratch, s.values[:0], len(s.ids))
 	n := s.heap.merge(&s.model.pairs, nil, s.ids, s.values[:len(s.ids)])
 	for _, id := range s.ids[:n] {
 		dst = append(dst, s.model.ids[id])
-	}
-	if cap(s.ids) > keptSymbols {
-		s.ids, s.values = nil, nil
-		s.heap.trim()
 	}
 	return dst
 }

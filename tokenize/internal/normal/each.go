@@ -16,6 +16,8 @@ type Each struct {
 	stays [codePoints / 64]uint64
 	// to appends what r becomes.
 	to func(dst []byte, r rune) []byte
+	// most is the largest number of bytes that a byte becomes.
+	most int
 }
 
 // special marks a byte of ASCII that does not become one byte of ASCII.
@@ -24,7 +26,7 @@ const special = 0xff
 // newEach returns an Each that changes only code points with a property of changes and, if lowers is
 // set, code points with a lower case.
 func newEach(to func(dst []byte, r rune) []byte, changes property.Set, lowers bool) *Each {
-	e := &Each{to: to}
+	e := &Each{to: to, most: 1}
 	for b := range e.ascii {
 		e.ascii[b] = special
 		if out := to(nil, rune(b)); len(out) == 1 && out[0] < utf8.RuneSelf {
@@ -35,10 +37,16 @@ func newEach(to func(dst []byte, r rune) []byte, changes property.Set, lowers bo
 	for r := range rune(codePoints) {
 		if of.Of(r)&changes == 0 && !(lowers && ps.kinds[ps.kind(r)].lower > 0) {
 			e.stays[r/64] |= 1 << (r % 64)
+			continue
 		}
+		size := max(1, utf8.RuneLen(r))
+		e.most = max(e.most, (len(to(nil, r))+size-1)/size)
 	}
 	return e
 }
+
+// Needs implements [Normalizer].
+func (e *Each) Needs(text []byte) (size, beside int) { return e.most * len(text), 0 }
 
 // Append implements [Normalizer].
 func (e *Each) Append(dst, text []byte) (out []byte, changed bool) {

@@ -22,6 +22,7 @@ type Precompiled struct {
 	texts []byte                  // each ends with a zero byte
 	stays [codePoints / 64]uint64 // bits of code points that the map leaves as they are, if they are clusters
 	joins *property.Classes       // joinsNext or joinsLast
+	most  int                     // bytes of the longest text
 }
 
 // textMost is the size of the longest text that a map may have: NFKC's has 33 bytes.
@@ -48,6 +49,7 @@ func NewPrecompiled(charsmap []byte) (*Precompiled, error) {
 		if len(text) > textMost {
 			return nil, fmt.Errorf("precompiled_charsmap maps to a text of %d bytes, at most %d are possible", len(text), textMost)
 		}
+		p.most = max(p.most, len(text))
 	}
 	for i := range p.units {
 		p.units[i] = binary.LittleEndian.Uint32(rest[word*i:])
@@ -72,33 +74,58 @@ func (p *Precompiled) findStays() {
 
 // Append implements [Normalizer].
 func (p *Precompiled) Append(dst, text []byte) (out []byte, changed bool) {
-	for i := 0; i < len(text); {
-		begin := i
-		i = p.next(text, i)
-		if dst = append(dst, text[begin:i]...); i == len(text) {
-			break
-		}
+	done := 0 // text up to done is in dst
+	for i := p.next(text, 0); i < len(text); i = p.next(text, i) {
 		size, first := p.cluster(text[i:])
-		part := text[i : i+size]
-		i += size
+		end := i + size
 		if size <= clusterMost {
-			if to, found := p.find(part); found {
-				dst, changed = append(dst, to...), true
+			if to, found := p.find(text[i:end]); found {
+				dst = append(append(dst, text[done:i]...), to...)
+				i, done, changed = end, end, true
 				continue
 			}
 		}
-		for len(part) > 0 {
-			to, found := p.find(part[:first])
-			if !found {
-				to = part[:first]
+		for i < end {
+			if to, found := p.find(text[i : i+first]); found {
+				dst = append(append(dst, text[done:i]...), to...)
+				done, changed = i+first, true
 			}
-			dst, changed = append(dst, to...), changed || found
-			if part = part[first:]; len(part) > 0 {
-				_, first = utf8.DecodeRune(part)
+			if i += first; i < end {
+				_, first = utf8.DecodeRune(text[i:end])
 			}
 		}
 	}
-	return dst, changed
+	if !changed {
+		return dst, false
+	}
+	return append(dst, text[done:]...), true
+}
+
+// Needs implements [Normalizer]. It counts the text of a key for each character that starts with
+// one, also where that belongs to a cluster.
+func (p *Precompiled) Needs(text []byte) (size, beside int) {
+	if n := len(text) * max(1, p.most); n <= Loose {
+		return n, 0
+	}
+	v, changed := char.Of(text), false
+	size = len(text)
+	for i := 0; i < len(text); {
+		r, n := uint32(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = v.Rune(i)
+		}
+		if p.stays[r/64]>>(r%64)&1 == 0 {
+			if to, found := p.find(text[i:min(len(text), i+clusterMost)]); found {
+				size += max(0, len(to)-n)
+				changed = true
+			}
+		}
+		i += n
+	}
+	if !changed {
+		return 0, 0
+	}
+	return size, 0
 }
 
 // cluster is the function cluster. Most characters are clusters, which it finds sooner.

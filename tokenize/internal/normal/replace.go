@@ -31,6 +31,17 @@ func (r Replace) Append(dst, text []byte) (out []byte, changed bool) {
 	return append(dst, text...), true
 }
 
+// Needs implements [Normalizer].
+func (r Replace) Needs(text []byte) (size, beside int) {
+	switch more := len(r.New) - len(r.Old); {
+	case r.Old == "" || !bytes.Contains(text, []byte(r.Old)):
+		return 0, 0
+	case more > 0:
+		return len(text) + more*bytes.Count(text, []byte(r.Old)), 0
+	}
+	return len(text), 0
+}
+
 // A ReplaceRun replaces each run of at least Least characters that have a property.
 type ReplaceRun struct {
 	Of    func(r rune) bool
@@ -60,7 +71,31 @@ func ReplaceExpression(expression, with string) (r ReplaceRun, known bool) {
 // Append implements [Normalizer].
 func (r ReplaceRun) Append(dst, text []byte) (out []byte, changed bool) {
 	done := 0
-	for p := r.next(text, 0); p < len(text); p = r.next(text, p) {
+	for begin, end := r.run(text, 0); begin < end; begin, end = r.run(text, end) {
+		dst = append(append(dst, text[done:begin]...), r.New...)
+		done, changed = end, true
+	}
+	if !changed {
+		return dst, false
+	}
+	return append(dst, text[done:]...), true
+}
+
+// Needs implements [Normalizer].
+func (r ReplaceRun) Needs(text []byte) (size, beside int) {
+	size = len(text)
+	if len(r.New) <= r.Least {
+		return size, 0
+	}
+	for begin, end := r.run(text, 0); begin < end; begin, end = r.run(text, end) {
+		size += len(r.New) - (end - begin)
+	}
+	return size, 0
+}
+
+// run returns the first run from p on that is replaced, or an empty one at the end.
+func (r ReplaceRun) run(text []byte, p int) (begin, end int) {
+	for p = r.next(text, p); p < len(text); p = r.next(text, p) {
 		begin, n := p, 0
 		for p < len(text) {
 			c, size := utf8.DecodeRune(text[p:])
@@ -71,14 +106,10 @@ func (r ReplaceRun) Append(dst, text []byte) (out []byte, changed bool) {
 			n++
 		}
 		if n >= r.Least {
-			dst = append(append(dst, text[done:begin]...), r.New...)
-			done, changed = p, true
+			return begin, p
 		}
 	}
-	if !changed {
-		return dst, false
-	}
-	return append(dst, text[done:]...), true
+	return len(text), len(text)
 }
 
 // next returns the place from p on where a run may start, or the end.

@@ -32,6 +32,9 @@ func (s Strip) Append(dst, text []byte) (out []byte, changed bool) {
 	return append(dst, text[begin:end]...), true
 }
 
+// Needs implements [Normalizer].
+func (s Strip) Needs(text []byte) (size, beside int) { return len(text), 0 }
+
 // A Prepend puts its text before every text that is not empty.
 type Prepend struct{ Text string }
 
@@ -42,3 +45,6 @@ func (p Prepend) Append(dst, text []byte) (out []byte, changed bool) {
 	}
 	return append(append(dst, p.Text...), text...), true
 }
+
+// Needs implements [Normalizer].
+func (p Prepend) Needs(text []byte) (size, beside int) { return len(p.Text) + len(text), 0 }

@@ -36,3 +36,6 @@ func (j JoinWords) Append(dst, text []byte) (out []byte, changed bool) {
 	}
 	return dst, true
 }
+
+// Needs implements [Normalizer].
+func (j JoinWords) Needs(text []byte) (size, beside int) { return len(text), 0 }

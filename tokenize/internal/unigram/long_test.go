@@ -12,11 +12,12 @@ func TestLongWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := m.newSpeller()
+	s := m.newSpeller(nil)
 	const n = 1 << 21
 	if got := len(s.Spell(nil, []byte(strings.Repeat("a", n)))); got != n/2 {
 		t.Errorf("%d tokens, want %d", got, n/2)
 	}
+	s.Trim()
 	if got := s.Memory(); got > 1<<10 {
 		t.Errorf("the speller keeps %d bytes", got)
 	}

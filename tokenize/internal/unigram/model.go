@@ -73,7 +73,7 @@ func New(c Config) (*Model, error) {
 
 // addWords makes the table of words that are one token.
 func (m *Model) addWords(c Config) {
-	s := m.newSpeller()
+	s := m.newSpeller(nil)
 	var spelled, ids []int32
 	for id, word := range c.Tokens {
 		if len(word) > words.Short || !strings.HasPrefix(word, c.Start) {
@@ -102,8 +102,8 @@ func (m *Model) token(text []byte) int32 {
 }
 
 // NewEncoder implements [words.Model].
-func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
-	return words.NewCached(m.newSpeller(), m.words, cacheBytes)
+func (m *Model) NewEncoder(cacheBytes int, s *words.Scratch) words.Encoder {
+	return words.NewCached(m.newSpeller(s), m.words, cacheBytes, s)
 }
 
 // Memory returns the bytes of the model's tables.

@@ -14,11 +14,12 @@ import (
 // new one from zero would be rounded in another way.
 type speller struct {
 	words.Undivided
-	m    *Model
-	sums []float64 // by place, in a ring
-	last []edge    // by place after done; 0 if no token ends there yet
-	done int       // tokens before this place are appended
-	unk  int       // where an open run of unknown characters starts, or -1
+	m       *Model
+	scratch *words.Scratch
+	sums    []float64 // by place, in a ring
+	last    []edge    // by place after done; 0 if no token ends there yet
+	done    int       // tokens before this place are appended
+	unk     int       // where an open run of unknown characters starts, or -1
 }
 
 // An edge is a token and its number of bytes.
@@ -31,17 +32,17 @@ func newEdge(id int32, size int) edge { return edge(size)<<idBits | edge(id) }
 func (e edge) id() int32 { return int32(e & (1<<idBits - 1)) }
 func (e edge) size() int { return int(e >> idBits) }
 
-func (m *Model) newSpeller() *speller {
-	return &speller{m: m, sums: make([]float64, 1<<bits.Len(uint(m.longest)))}
+func (m *Model) newSpeller(s *words.Scratch) *speller {
+	return &speller{m: m, scratch: s, sums: make([]float64, 1<<bits.Len(uint(m.longest)))}
 }
 
-const (
-	flushBytes = 64      // before them, a place that no token crosses is not looked for
-	keptEdges  = 1 << 16 // of the longest part, from one word to the next
-)
+const flushBytes = 64 // before them, a place that no token crosses is not looked for
 
 // Memory implements [words.Speller].
 func (s *speller) Memory() int64 { return 8*int64(len(s.sums)) + 4*int64(cap(s.last)) }
+
+// Trim implements [words.Speller].
+func (s *speller) Trim() { s.last = words.Trim(s.last) }
 
 // Spell implements [words.Speller].
 func (s *speller) Spell(dst []int32, word []byte) []int32 {
@@ -78,11 +79,7 @@ func (s *speller) Spell(dst []int32, word []byte) []int32 {
 		}
 		p += size
 	}
-	dst = s.close(s.flush(dst, word, len(word)), word)
-	if cap(s.last) > keptEdges {
-		s.last = nil
-	}
-	return dst
+	return s.close(s.flush(dst, word, len(word)), word)
 }
 
 // characterSize returns the size of a character by its first byte.
@@ -90,8 +87,9 @@ func characterSize(b byte) int { return max(1, bits.LeadingZeros8(^b)) }
 
 // room makes last long enough for n places.
 func (s *speller) room(n int) {
-	for len(s.last) < n {
-		s.last = append(s.last, 0)
+	if has := len(s.last); has < n {
+		s.last = words.Grow(s.scratch, s.last, n-has)[:n]
+		clear(s.last[has:])
 	}
 }
 

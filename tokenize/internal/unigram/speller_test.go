@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/shardfeed/shardfeed/tokenize/internal/words"
 )
 
 // reference divides a word as the definition says, with all places in memory.
@@ -90,7 +92,7 @@ func TestReference(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := m.newSpeller()
+		s := m.newSpeller(nil)
 		for range 30 {
 			text := word("abcdé한<", 200)
 			if got, want := s.Spell(nil, []byte(text)), reference(c, text); !slices.Equal(got, want) {
@@ -122,7 +124,7 @@ func TestUnknown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.newSpeller().Spell(nil, []byte(test.text)); !slices.Equal(got, test.want) {
+		if got := m.newSpeller(nil).Spell(nil, []byte(test.text)); !slices.Equal(got, test.want) {
 			t.Errorf("%q with fallback %v: %v, want %v", test.text, test.fallback, got, test.want)
 		}
 	}
@@ -134,12 +136,12 @@ func TestLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := m.newSpeller()
+	s := m.newSpeller(nil)
 	const n = 1 << 18
 	if got := s.Spell(nil, []byte(strings.Repeat("a", 3*n))); len(got) != n {
 		t.Errorf("%d tokens, want %d", len(got), n)
 	}
-	if s.Memory() > 8*keptEdges {
+	if s.Trim(); s.Memory() > words.Kept {
 		t.Errorf("the speller keeps %d bytes", s.Memory())
 	}
 	// Words that are divided everywhere need no memory for their length.
@@ -178,7 +180,7 @@ func FuzzSpell(f *testing.F) {
 		if err != nil || !utf8.ValidString(text) || len(text) > 1000 {
 			return
 		}
-		got := m.newSpeller().Spell(nil, []byte(text))
+		got := m.newSpeller(nil).Spell(nil, []byte(text))
 		if len(got) > len(text) {
 			t.Errorf("%d tokens of %d bytes", len(got), len(text))
 		}

@@ -80,8 +80,8 @@ func (m *Model) addWords(ids map[string]int32, keys []string) {
 func (m *Model) Memory() int64 { return m.trie.Memory() + m.words.Memory() }
 
 // NewEncoder implements [words.Model].
-func (m *Model) NewEncoder(cacheBytes int) words.Encoder {
-	return words.NewCached(speller{Model: m}, m.words, cacheBytes)
+func (m *Model) NewEncoder(cacheBytes int, s *words.Scratch) words.Encoder {
+	return words.NewCached(speller{Model: m}, m.words, cacheBytes, s)
 }
 
 // A speller divides words into tokens.
@@ -92,6 +92,9 @@ type speller struct {
 
 // Memory implements [words.Speller].
 func (speller) Memory() int64 { return 0 }
+
+// Trim implements [words.Speller].
+func (speller) Trim() {}
 
 // Spell implements [words.Speller].
 func (s speller) Spell(dst []int32, word []byte) []int32 { return s.spell(dst, word) }
@@ -105,7 +108,7 @@ func (m *Model) spell(dst []int32, word []byte) []int32 {
 		}
 		word = word[size:]
 	}
-	if len(word) > m.maxChars && utf8.RuneCount(word) > m.maxChars {
+	if len(word) > m.maxChars && characters(word) > m.maxChars {
 		return append(dst, m.unknown)
 	}
 	at, n, known := len(dst), m.trie.Root(), true
@@ -119,6 +122,16 @@ func (m *Model) spell(dst []int32, word []byte) []int32 {
 		n, known = m.rest, m.restKnown
 	}
 	return dst
+}
+
+// characters returns the number of characters of a word. utf8.RuneCount copies long ones.
+func characters(word []byte) (n int) {
+	for _, b := range word {
+		if utf8.RuneStart(b) {
+			n++
+		}
+	}
+	return n
 }
 
 // longest returns the longest token after n that text starts with, and its size, or a size of 0.

@@ -2,7 +2,6 @@ package words
 
 import (
 	"math/bits"
-	"slices"
 	"unsafe"
 
 	"github.com/shardfeed/shardfeed/tokenize/internal/char"
@@ -22,15 +21,16 @@ type Cached struct {
 	shortShift uint8
 	longShift  uint8
 	items      items
+	scratch    *Scratch
 }
 
 // NewCached returns an encoder whose cache takes at most bytes, which are at least 1 KB. tokens are
 // words that need no speller.
-func NewCached(s Speller, tokens *Tokens, bytes int) *Cached {
+func NewCached(s Speller, tokens *Tokens, bytes int, scratch *Scratch) *Cached {
 	// A long entry for 4 short ones: 48 bytes for each of these.
 	k := bits.Len(uint(bytes)/48) - 1
 	return &Cached{
-		speller: s, tokens: tokens,
+		speller: s, tokens: tokens, scratch: scratch,
 		short: make([]shortEntry, 1<<k), shortShift: uint8(32 - k),
 		long: make([]longEntry, 1<<(k-2)), longShift: uint8(64 - k + 2),
 	}
@@ -40,6 +40,9 @@ func NewCached(s Speller, tokens *Tokens, bytes int) *Cached {
 func (c *Cached) Memory() int64 {
 	return int64(unsafe.Sizeof(*c)) + int64(len(c.short))*int64(shortBytes) + int64(len(c.long))*int64(longBytes) + c.speller.Memory()
 }
+
+// Trim implements [Encoder].
+func (c *Cached) Trim() { c.speller.Trim() }
 
 // Append implements [Encoder].
 func (c *Cached) Append(dst []int32, v char.View, p int, ends []uint32) []int32 {
@@ -59,7 +62,7 @@ func (c *Cached) Append(dst []int32, v char.View, p int, ends []uint32) []int32 
 func (c *Cached) append(dst []int32, v char.View, p int) []int32 {
 	items := &c.items
 	// Room for a token a byte, and for the last copy.
-	dst = slices.Grow(dst, items.end()-p+copied)
+	dst = Grow(c.scratch, dst, items.end()-p+copied)
 	at, done := len(dst), 0
 	out, table := unsafe.Pointer(unsafe.SliceData(dst)), unsafe.Pointer(unsafe.SliceData(c.short))
 	for m, miss := range items.misses[:items.missed] {

@@ -37,6 +37,7 @@ func (s *lengths) Part(v char.View, p, end int) int {
 }
 
 func (s *lengths) Memory() int64 { return 1000 }
+func (s *lengths) Trim()         {}
 
 // someTokens has the tokens of short words of a lengths.
 func someTokens() *Tokens {
@@ -59,7 +60,7 @@ func encode(e Encoder, list []string) []int32 {
 // TestCached: tokens do not depend on what the cache has.
 func TestCached(t *testing.T) {
 	s := &lengths{}
-	c := NewCached(s, someTokens(), 1<<10)
+	c := NewCached(s, someTokens(), 1<<10, nil)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		var list []string
@@ -85,7 +86,7 @@ func TestCached(t *testing.T) {
 // TestRemembers: a word is spelled once.
 func TestRemembers(t *testing.T) {
 	s := &lengths{}
-	c := NewCached(s, someTokens(), 1<<16)
+	c := NewCached(s, someTokens(), 1<<16, nil)
 	words := []string{"a", "a_____b", "a____________b", "a_________________b", "A", "a__________-b__________-c__________-d"}
 	encode(c, words)
 	first := s.spelled
@@ -97,7 +98,7 @@ func TestRemembers(t *testing.T) {
 
 // TestParts: a part that would be another token as a word is remembered apart from the word.
 func TestParts(t *testing.T) {
-	c := NewCached(&cutAtA{}, someTokens(), 1<<16)
+	c := NewCached(&cutAtA{}, someTokens(), 1<<16, nil)
 	long := strings.Repeat("c", 20) + "ab"
 	for range 2 {
 		if got, want := encode(c, []string{"ab", long, "ab"}), 1+1+22+1; len(got) != want || got[1] != 7 || got[want-1] != 7 {
@@ -119,7 +120,7 @@ func (s *cutAtA) Part(v char.View, p, end int) int {
 // TestZeros: words of zero bytes differ from empty entries.
 func TestZeros(t *testing.T) {
 	for n := 1; n < 40; n++ {
-		c := NewCached(&lengths{}, someTokens(), 1<<10)
+		c := NewCached(&lengths{}, someTokens(), 1<<10, nil)
 		if got := encode(c, []string{strings.Repeat("\x00", n)}); len(got) != 1+n {
 			t.Errorf("%d zero bytes have %d tokens", n, len(got)-1)
 		}
@@ -128,7 +129,7 @@ func TestZeros(t *testing.T) {
 
 func TestMemory(t *testing.T) {
 	for _, bytes := range []int{1 << 10, 1 << 20, 12 << 20} {
-		c := NewCached(&lengths{}, someTokens(), bytes)
+		c := NewCached(&lengths{}, someTokens(), bytes, nil)
 		tables := c.Memory() - 1000 - int64(bytes)
 		if tables > 16<<10 || tables < -int64(bytes)/2 {
 			t.Errorf("a cache of at most %d bytes takes %d", bytes, c.Memory())

@@ -2,7 +2,7 @@
 //
 // A [Model] is the vocabulary and the rules of a tokenizer: it is immutable, and goroutines share it.
 // Each goroutine has an [Encoder] of it. [Cached] is one that asks a [Speller] for the tokens of each
-// new word.
+// new word. [Scratch] counts the buffers that a long text takes.
 //
 // Most words of a text are one token. [Tokens] holds the tokens of a model in lines as long as a
 // cache line, and all encoders share it. Cached asks it first, then its own cache, then the Speller.

@@ -4,8 +4,9 @@ import "github.com/shardfeed/shardfeed/tokenize/internal/char"
 
 // A Model makes encoders.
 type Model interface {
-	// NewEncoder returns an Encoder whose caches take at most cacheBytes.
-	NewEncoder(cacheBytes int) Encoder
+	// NewEncoder returns an Encoder whose caches take at most cacheBytes, and whose buffers s
+	// counts.
+	NewEncoder(cacheBytes int, s *Scratch) Encoder
 	// Memory returns the bytes of the model's tables.
 	Memory() int64
 }
@@ -17,6 +18,8 @@ type Encoder interface {
 	Append(dst []int32, v char.View, p int, ends []uint32) []int32
 	// Memory returns the bytes of the encoder's caches and buffers.
 	Memory() int64
+	// Trim drops buffers of more than Kept bytes.
+	Trim()
 }
 
 // A Speller turns a word into tokens, without a cache. Words have [char.Slack] readable bytes after
@@ -31,6 +34,8 @@ type Speller interface {
 	Part(v char.View, p, end int) int
 	// Memory returns the bytes of the speller's buffers.
 	Memory() int64
+	// Trim drops buffers of more than Kept bytes.
+	Trim()
 }
 
 // Undivided has the methods of a Speller whose words have no parts. Its zero value is embedded.

@@ -22,7 +22,7 @@ func TestTokens(t *testing.T) {
 		}
 		tokens.Add("", 1)
 		tokens.Add("a word that is not short", 1)
-		c := NewCached(&lengths{}, tokens, 1<<10)
+		c := NewCached(&lengths{}, tokens, 1<<10, nil)
 		for range 5000 {
 			word := fmt.Sprint(r.IntN(1 << (1 + r.IntN(40))))
 			id, ok := want[word]
