@@ -121,7 +121,7 @@ type Events struct {
 	// are counted.
 	Counted func(done, of int64)
 
-	// Tokenizing predicts what counting tokens takes, once the first texts were counted. Of little
+	// Tokenizing predicts what counting tokens takes, when the first texts were counted. Of little
 	// text it is not called.
 	Tokenizing func(TextEstimate)
 

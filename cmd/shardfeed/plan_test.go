@@ -11,6 +11,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/shardfeed/shardfeed/internal/cores"
 	"github.com/shardfeed/shardfeed/iterable"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -55,15 +56,23 @@ func TestPlanPredictsCounting(t *testing.T) {
 	}
 	table := filepath.Join(t.TempDir(), "texts.parquet")
 	text := strings.Repeat("the cat sat on the mat. ", 4000)
-	if err := parquet.WriteFile(table, slices.Repeat([]row{{text}}, 60)); err != nil {
+	if err := parquet.WriteFile(table, slices.Repeat([]row{{text}}, 30*cores.Number())); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"plan", table, "--tokenize", "text=testdata/tokenizer.json", "--pack", "text=512"}
-	if code, _, stderr := command(t, args...); code != 0 || !regexp.MustCompile(`counting the tokens of 5\.[0-9] MiB of text, at [0-9]+ MB/s on each of [0-9]+ processors, takes about [0-9.]+m?s`).MatchString(stderr) {
+	if code, _, stderr := command(t, args...); code != 0 || !regexp.MustCompile(`counting the tokens of [0-9.]+ MiB of text, at [0-9]+ MB/s on each of [0-9]+ processors, takes about [0-9.]+m?s`).MatchString(stderr) {
 		t.Errorf("exit %d, stderr %q", code, stderr)
 	}
 	if code, _, stderr := command(t, args...); code != 0 || stderr != "" {
 		t.Errorf("with kept counts: exit %d, stderr %q", code, stderr)
+	}
+	var p iterable.Plan
+	code, stdout, _ := command(t, append(args, "--where", "text is not null", "--json")...)
+	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != 0 {
+		t.Fatal(code, err)
+	}
+	if of := p.Tokenizing[0]; of.PredictedBytes < of.FileBytes/2 || of.PredictedSeconds <= 0 || of.WorkBytes < of.PredictedBytes/2 {
+		t.Errorf("the plan predicted %d bytes in %v s, and counted %d of %d", of.PredictedBytes, of.PredictedSeconds, of.WorkBytes, of.FileBytes)
 	}
 }
 

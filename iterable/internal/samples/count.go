@@ -41,7 +41,7 @@ type counter struct {
 	texts      []Texts    // by unit, likewise
 	textsKnown []bool     // by unit
 	toCount    int64      // bytes of the texts that are read
-	estimated  bool
+	cold       Work       // that filled the caches of encoders
 
 	mu    sync.Mutex
 	known []bool  // by unit
@@ -74,7 +74,7 @@ type Counting struct {
 
 	Counted   func(done, of int64) // row groups; may be nil
 	Estimated func(TextEstimate)   // of counting tokens of texts, once, when some were counted; may be nil
-	measure   int64                // bytes of text that it measures; 0 means measuredText
+	measure   int64                // bytes of text that it measures; 0 means measuredText of each processor
 	every     time.Duration        // between two segments of counts; 0 means publishEvery
 
 	Unusable func(err error)                     // IndexDir cannot be used
@@ -91,12 +91,15 @@ type Totals struct {
 
 	Texts *Texts // all documents, where tokens of texts are counted; nil if they are unknown
 	Work  Work   // of this start
+
+	Predicted *TextEstimate // of this start, if it counts much text
 }
 
 // Keep takes what another count of the same units, or of some of them, found.
 func (t *Totals) Keep(more Totals) {
 	t.Read = t.Read || more.Read
 	t.Work.add(more.Work)
+	t.Predicted = cmp.Or(more.Predicted, t.Predicted)
 	if more.All {
 		t.All, t.Tokens, t.Padded, t.Sorted = true, more.Tokens, more.Padded, more.Sorted
 	}

@@ -21,7 +21,7 @@ func (c *counter) read(ctx context.Context) error {
 	if c.countsTexts() {
 		c.toCount = c.fileTexts()
 	}
-	how := Reading{Next: c.next, Found: c.add, Done: c.counted}
+	how := Reading{Next: c.next, Found: c.add, Done: c.counted, Worked: c.worked}
 	if c.how.Lose != nil {
 		how.lost, how.pieces = c.lose, c.pieces
 	}
@@ -109,13 +109,7 @@ func (c *counter) entriesOf(groups []int) (all []countEntry) {
 // add adds the samples of some rows to their units.
 func (c *counter) add(g int, lo, hi int64, sel Selection) {
 	c.mu.Lock()
-	estimate := c.measured(sel.work)
-	defer func() {
-		c.mu.Unlock()
-		if estimate != nil {
-			c.how.Estimated(*estimate)
-		}
-	}()
+	defer c.mu.Unlock()
 	for u := c.groups[g]; u < c.groups[g+1]; u++ {
 		switch from, to := max(lo, c.units[u].Lo), min(hi, c.units[u].Hi); {
 		case from >= to:

@@ -182,15 +182,33 @@ const sortedShare = 0.5
 // countsTexts reports whether tokens of texts are counted.
 func (c *counter) countsTexts() bool { return c.rules.Pack != nil && c.rules.Pack.texts != nil }
 
-// measured adds the work of some rows, and returns the estimate of the rest once enough was
-// measured; else nil. The counter's mutex is held.
-func (c *counter) measured(w Work) *TextEstimate {
-	c.totals.Work.add(w)
-	if all := c.totals.Work; c.how.Estimated == nil || c.estimated || all.Bytes < cmp.Or(c.how.measure, measuredText) || all.Took <= 0 {
+// worked adds the work of some texts. It predicts the rest, if that is much text, once enough was
+// measured.
+func (c *counter) worked(w Work) {
+	if e := c.predict(w); e != nil && c.how.Estimated != nil {
+		c.how.Estimated(*e)
+	}
+}
+
+// predict adds some work, and returns the prediction when it can be made.
+func (c *counter) predict(w Work) *TextEstimate {
+	least := cmp.Or(c.how.measure, measuredText*int64(cores.Number()))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all, cold := &c.totals.Work, &c.cold
+	if all.Bytes < least/coldPart {
+		*cold = *all
+		cold.add(w)
+	}
+	all.add(w)
+	if c.totals.Predicted != nil || all.Bytes < least || c.toCount < muchText*least || all.Took <= cold.Took {
 		return nil
 	}
-	c.estimated = true
-	return &TextEstimate{Bytes: c.toCount, Speed: float64(c.totals.Work.Bytes) / c.totals.Work.Took.Seconds(), Processors: cores.Number()}
+	c.totals.Predicted = &TextEstimate{
+		Bytes: c.toCount, Speed: float64(all.Bytes-cold.Bytes) / (all.Took - cold.Took).Seconds(),
+		Processors: cores.Number(), Nodes: max(1, c.how.Share.Of),
+	}
+	return c.totals.Predicted
 }
 
 // fileTexts returns the bytes of the texts of row groups whose units are not known.

@@ -54,6 +54,10 @@ type Reading struct {
 	Found func(group int, lo, hi int64, sel Selection)
 	Done  func(group int)
 
+	// Worked is called while tokens of texts are counted, with the work since the last call. nil is
+	// not called. Several goroutines call it.
+	Worked func(Work)
+
 	// lost is called with rows whose data is lost, and pieces cuts a run into rows that are lost
 	// together. nil: the reading fails. Several goroutines call them.
 	lost   func(group int, lo, hi int64, err error)
@@ -275,6 +279,7 @@ func (r *ruleReader) ended(g *readGroup) {
 // decodeAll decodes runs until there are no more.
 func (r *ruleReader) decodeAll(ctx context.Context) {
 	d, s := r.dataset.Manifest.NewDecoder(), r.dataset.Rules.NewSelector()
+	s.worked = r.Worked
 	defer func() { d.Close() }()
 	for run := range r.decode {
 		err := ctx.Err()

@@ -21,7 +21,6 @@ type Selection struct {
 	Lengths []uint32 // tokens of each row, with a packing
 
 	texts []textCount // of each row, where tokens of texts are counted
-	work  Work
 }
 
 // A Selector applies rules to rows. It owns its scratch: one goroutine at a time uses it.
@@ -34,6 +33,7 @@ type Selector struct {
 	lengths []uint32
 	texts   []textCount
 	columns []rule.Column
+	worked  func(Work) // see Reading.Worked
 }
 
 func (r *Rules) NewSelector() *Selector {
@@ -86,6 +86,13 @@ func (s *Selector) Finish(group int, lo, hi int64, columns []rule.Column, passed
 // countTexts counts the tokens of each row that is kept. lo is the first row.
 func (s *Selector) countTexts(sel *Selection, columns []rule.Column, lo int64) error {
 	k, began := s.Rules.Pack, time.Now()
+	var work Work
+	report := func() {
+		if work.Took = time.Since(began); s.worked != nil {
+			s.worked(work)
+		}
+		work, began = Work{}, time.Now()
+	}
 	err := k.texts.Use(func(e *tokenize.Encoder) (err error) {
 		s.texts, err = rule.CountTexts(s.pick(columns, k.lengths), sel.Rows, sel.bits, func(row int, texts [][]byte) (textCount, error) {
 			before, bytes := e.Specials(), 0
@@ -96,12 +103,15 @@ func (s *Selector) countTexts(sel *Selection, columns []rule.Column, lo int64) e
 			if err != nil {
 				return textCount{}, fmt.Errorf("column %q, row %d of the row group: %w", k.texts.Column, lo+int64(row), err)
 			}
-			sel.work.Bytes += int64(bytes)
+			if work.Bytes += int64(bytes); work.Bytes >= workStep {
+				report()
+			}
 			return textCount{bytes: uint32(bytes), tokens: uint32(n), special: e.Specials() > before}, nil
 		}, s.texts[:0])
 		return err
 	})
-	sel.texts, sel.work.Took = s.texts, time.Since(began)
+	report()
+	sel.texts = s.texts
 	s.lengths = s.lengths[:0]
 	for _, t := range s.texts {
 		n := t.tokens

@@ -22,6 +22,10 @@ type TextPlan struct {
 	WorkBytes   int64    `json:"count_text_bytes"`
 	WorkSeconds float64  `json:"count_cpu_seconds"` // of processors, to count these bytes; 0: the counts were kept
 
+	// What this start predicted when it began to count; 0 if it counted little text.
+	PredictedBytes   int64   `json:"predicted_text_bytes"`
+	PredictedSeconds float64 `json:"predicted_seconds"`
+
 	line string // of the tokenizer
 }
 
@@ -37,6 +41,9 @@ func NewTextPlans(c *transform.Columns, m *rowgroup.Reader, pack *Packing, count
 		if pack != nil && pack.texts == of {
 			p.Measured = true
 			p.Texts, p.WorkBytes, p.WorkSeconds = counted.Texts, counted.Work.Bytes, counted.Work.Took.Seconds()
+			if e := counted.Predicted; e != nil {
+				p.PredictedBytes, p.PredictedSeconds = e.Bytes, e.Took().Seconds()
+			}
 		}
 		all = append(all, p)
 	}
@@ -56,6 +63,7 @@ func AddTextPlans(to, more []TextPlan, source string) []TextPlan {
 		}
 		p := &to[at]
 		p.Sources = append(p.Sources, of.Sources...)
+		p.PredictedBytes, p.PredictedSeconds = p.PredictedBytes+of.PredictedBytes, p.PredictedSeconds+of.PredictedSeconds
 		p.FileBytes, p.WorkBytes, p.WorkSeconds = p.FileBytes+of.FileBytes, p.WorkBytes+of.WorkBytes, p.WorkSeconds+of.WorkSeconds
 		if p.Texts == nil || of.Texts == nil {
 			p.Texts = nil

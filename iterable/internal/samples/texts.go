@@ -62,12 +62,13 @@ func (w *Work) add(more Work) { w.Bytes, w.Took = w.Bytes+more.Bytes, w.Took+mor
 type TextEstimate struct {
 	Bytes      int64   // of the texts to count, by the footers, before any filter
 	Speed      float64 // bytes a second of a processor, as measured on the first texts
-	Processors int
+	Processors int     // of each node
+	Nodes      int     // that count together
 }
 
 // Took returns how long the processors take.
 func (e TextEstimate) Took() time.Duration {
-	return time.Duration(float64(e.Bytes) / e.Speed / float64(e.Processors) * float64(time.Second))
+	return time.Duration(float64(e.Bytes) / e.Speed / float64(e.Processors*max(1, e.Nodes)) * float64(time.Second))
 }
 
 func (e TextEstimate) String() string {
@@ -75,9 +76,17 @@ func (e TextEstimate) String() string {
 	if took < 10*time.Second {
 		took = e.Took().Round(100 * time.Millisecond)
 	}
-	return fmt.Sprintf("counting the tokens of %v of text, at %.0f MB/s on each of %d processors, takes about %v",
-		mem.Bytes(e.Bytes), e.Speed/1e6, e.Processors, took)
+	nodes := ""
+	if e.Nodes > 1 {
+		nodes = fmt.Sprintf(" of %d nodes", e.Nodes)
+	}
+	return fmt.Sprintf("counting the tokens of %v of text, at %.0f MB/s on each of %d processors%s, takes about %v",
+		mem.Bytes(e.Bytes), e.Speed/1e6, e.Processors, nodes, took)
 }
 
-// measuredText is how many bytes of text an estimate measures.
-const measuredText = 4 << 20
+const (
+	measuredText = 1 << 20  // bytes of text for each processor that an estimate measures
+	coldPart     = 4        // 1/coldPart of them fills caches, and does not count
+	muchText     = 2        // times as much text is predicted
+	workStep     = 64 << 10 // bytes of text after which work is reported
+)
