@@ -1,4 +1,4 @@
-"""Makes tables in a Hive metastore by Spark, with their rows as Spark reads them: hive.py METASTORE DIR."""
+"""Makes tables in a Hive metastore by Spark, with their rows as Spark reads them: hive.py METASTORE DIR JARS."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession  # noqa: E402 - Java reads the environment
 from values import rows  # noqa: E402
 
 
-def session(metastore: str, work: Path) -> SparkSession:
-    """Start a Spark whose catalog is the metastore."""
+def session(metastore: str, work: Path, jars: Path) -> SparkSession:
+    """Start a Spark whose catalog is the metastore, also for tables of Delta."""
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": "900m",
@@ -29,6 +29,10 @@ def session(metastore: str, work: Path) -> SparkSession:
         "spark.sql.warehouse.dir": str(work / "warehouse"),
         "spark.hadoop.hive.metastore.uris": f"thrift://{metastore}",
         "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+        "spark.jars": ",".join(str(jar) for name in ("delta-*", "unitycatalog-*", "RoaringBitmap-*") for jar in jars.glob(name)),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }
@@ -106,6 +110,13 @@ TABLES = {
         "create external table outside (id bigint) stored as parquet location 'AT/out side'",
         "insert into outside select id from range(7)",
     ],
+    # A table of Delta, to which the metastore leads.
+    "lake": [
+        """create table lake (id bigint, text string, lang string) using delta partitioned by (lang)
+             tblproperties ('delta.enableDeletionVectors'='true')""",
+        "insert into lake select id, concat('t', id), if(id % 2 = 0, 'en', null) from range(0, 20, 1, 1)",
+        "delete from lake where id % 3 = 0",
+    ],
     "empty": ["create table empty (id bigint, text string) stored as parquet"],
 }
 
@@ -137,9 +148,9 @@ def case(spark: SparkSession, at: Path) -> None:
 
 def main() -> None:
     """Make the tables."""
-    metastore, work = sys.argv[1], Path(sys.argv[2])
+    metastore, work, jars = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     at = work / "elsewhere"
-    spark = session(metastore, work)
+    spark = session(metastore, work, jars)
     for statements in [*TABLES.values(), OTHERS]:
         for s in statements:
             spark.sql(s.replace("AT/", f"{at}/"))
