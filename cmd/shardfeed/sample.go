@@ -31,11 +31,12 @@ no more than the pages of these rows where the files have a page index, else the
 columns. With --sources it chooses so many rows of each source, and names it in a column source.
 
 --montage draws a page of the rows' images too, decoded, cropped and changed as --images says: as
-training with seed 0 has them in its first epochs. An image that cannot be decoded is a red tile.`,
+training with seed 0 has them in its first epochs. An image that cannot be decoded is a red tile. A
+mask that is like an image is drawn over it in colors, and --boxes draws boxes and points.`,
 		Example: `  shardfeed sample data/
   shardfeed sample data/ -n 3 --seed 7 --columns id,label
   shardfeed sample s3://bucket/table --format jsonl --full
-  shardfeed sample data/ -n 36 --columns img,label --montage page.png
+  shardfeed sample data/ -n 36 --columns img,label --montage page.png --captions label
   shardfeed sample data/ -n 12 --montage page.png --images img=imagenet_train,hue=0.1 --epochs 4`,
 	}
 	s.flagsOf(c)

@@ -23,6 +23,8 @@ import (
 type montageFlags struct {
 	file  string
 	shown values.Images // how to show images
+	boxes values.Boxes  // what to draw into them
+	notes []string      // columns below them
 
 	page *montage.Page
 }
@@ -31,6 +33,8 @@ func (f *montageFlags) montageOf(c *cobra.Command, l *look) {
 	fs := c.Flags()
 	fs.StringVar(&f.file, "montage", "", "draw the rows' images into this PNG `file`, and add --row-ids")
 	fs.Var(&f.shown, "images", imagesUsage+" (default: the center of each column of images)")
+	fs.Var(&f.boxes, "boxes", "draw a column of boxes or points into its images, as in boxes=of=img,format=xywh; repeated for others")
+	fs.StringSliceVar(&f.notes, "captions", nil, "`columns` whose values are below the images (default: those with names of classes)")
 	fs.IntVar(&l.epochs, "epochs", 1, "how often each row is in the montage: as training with seed 0 has it in the first so many epochs")
 	_ = c.MarkFlagFilename("montage", "png")
 }
@@ -45,7 +49,7 @@ func (f *montageFlags) saveFile() saveFile {
 // checkMontage checks the flags before anything is read.
 func (f *montageFlags) checkMontage(fs *pflag.FlagSet, l *look) error {
 	if f.file == "" {
-		for _, name := range [...]string{"images", "epochs"} {
+		for _, name := range [...]string{"images", "boxes", "captions", "epochs"} {
 			if fs.Changed(name) {
 				return usagef("--%s has no effect without --montage FILE.png: add it", name)
 			}
@@ -67,7 +71,7 @@ func (f *montageFlags) openMontage(ctx context.Context, parts []lookPart, shape 
 			return err
 		}
 	}
-	if _, err := (loader.Options{Images: all}).Shape(shape.Schema()); err != nil {
+	if _, err := (loader.Options{Images: all, Boxes: f.boxes}).Shape(shape.Schema()); err != nil {
 		return usagef("%s", option.Spelled(err, option.Flag))
 	}
 	decoder, err := newImageDecoders().of(shardfeed.Spec{Images: all})
@@ -76,6 +80,9 @@ func (f *montageFlags) openMontage(ctx context.Context, parts []lookPart, shape 
 	}
 	if f.page, err = montage.New(all, l.epochs, decoder.make); err != nil {
 		return err
+	}
+	if err := f.page.Show(f.boxes, f.notes, shape.Schema()); err != nil {
+		return usagef("--captions %v", err)
 	}
 	var rows int64
 	for _, part := range parts {

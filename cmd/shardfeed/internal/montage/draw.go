@@ -67,7 +67,7 @@ func (p *Page) draw() *image.RGBA {
 }
 
 // caption returns the text below tile i, of at most most characters: the row below its first tile,
-// and with several columns each name below its own.
+// with several columns each name below its own, and the values of captions below the first.
 func (p *Page) caption(i, most int) string {
 	group := len(p.columns) * p.epochs
 	var text string
@@ -75,7 +75,10 @@ func (p *Page) caption(i, most int) string {
 		text = fmt.Sprintf("row %d ", p.rows[i/group])
 	}
 	if len(p.columns) > 1 && i%p.epochs == 0 {
-		text += p.columns[i%group/p.epochs].name
+		text += p.columns[i%group/p.epochs].name + " "
+	}
+	if i%group == 0 && p.texts != nil {
+		text += p.texts[i/group]
 	}
 	text = strings.TrimSpace(text)
 	return text[:min(len(text), most)]

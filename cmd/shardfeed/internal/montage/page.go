@@ -8,12 +8,15 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/boxes"
 	"github.com/shardfeed/shardfeed/images/codec"
+	"github.com/shardfeed/shardfeed/internal/jsonl"
 	"github.com/shardfeed/shardfeed/loader"
 )
 
@@ -25,14 +28,38 @@ type Page struct {
 	tiles   []*image.RGBA // row by row; nil where the image cannot be shown
 	rows    []int64
 	failed  []string // why tiles are missing
+
+	boxes    map[string]boxes.Options // drawn into the tiles of their images
+	captions []string                 // columns
+	plain    *jsonl.Plain             // writes their values
+	texts    []string                 // of rows; nil without captions
+}
+
+// Show draws boxes into the tiles of their images, and the values of columns of the schema below the
+// first tile of a row: without captions, of the columns with names of classes.
+func (p *Page) Show(all map[string]boxes.Options, captions []string, schema *column.Schema) error {
+	p.boxes, p.plain = all, jsonl.NewPlain(schema, rowio.ShownItems)
+	for _, name := range captions {
+		if !slices.ContainsFunc(schema.Fields, func(f *column.Field) bool { return f.Name == name }) {
+			return fmt.Errorf("must name columns that are read, got %q", name)
+		}
+	}
+	for _, f := range schema.Fields {
+		if slices.Contains(captions, f.Name) || len(captions) == 0 && len(f.Labels) > 0 {
+			p.captions = append(p.captions, f.Name)
+		}
+	}
+	return nil
 }
 
 // A imageColumn is a view of a column of images, and who makes tiles of them.
 type imageColumn struct {
 	name      string
+	column    string // of images
 	file      string // the column with its files
 	draws     string // the column whose draw it has: its own, or one that it is like
 	view      int
+	mask      bool           // its tiles show the picture that it is like, in the mask's colors
 	options   images.Options // as tiles have them
 	augmenter *images.Augmenter
 }
@@ -65,7 +92,7 @@ func New(all map[string]images.Options, epochs int, decoder func() (codec.Decode
 			if views > 1 {
 				label = fmt.Sprintf("%s %d", name, view+1)
 			}
-			p.columns = append(p.columns, imageColumn{label, all[name].Source(name), draws, view, o, a})
+			p.columns = append(p.columns, imageColumn{label, name, all[name].Source(name), draws, view, overlays(all[name]), o, a})
 		}
 	}
 	return p, nil
@@ -101,13 +128,19 @@ func (p *Page) Add(columns []*column.Array, n int) error {
 		number := int64(binary.LittleEndian.Uint64(row.Data[8*i:]))
 		from := int32(binary.LittleEndian.Uint32(source.Data[4*i:]))
 		p.rows = append(p.rows, number)
+		if len(p.captions) > 0 {
+			p.texts = append(p.texts, p.textOf(columns, i))
+		}
 		for _, c := range p.columns {
 			file, present := fileOf(columns, c.file, i)
 			for epoch := range p.epochs {
 				var tile *image.RGBA
 				err := errors.New("it is null")
 				if present {
-					tile, err = c.tile(file, loader.ImageSeed(0, int64(epoch), number, from, c.draws, c.view))
+					seed := loader.ImageSeed(0, int64(epoch), number, from, c.draws, c.view)
+					if tile, err = c.tile(file, seed); err == nil && len(p.boxes) > 0 {
+						p.drawBoxes(tile, &c, columns, i, c.shows(file, seed))
+					}
 				}
 				if bad := new(codec.Error); present && err != nil && !errors.As(err, &bad) {
 					return err
@@ -118,8 +151,34 @@ func (p *Page) Add(columns []*column.Array, n int) error {
 				p.tiles = append(p.tiles, tile)
 			}
 		}
+		p.overlay()
 	}
 	return nil
+}
+
+// shows returns the part of a picture that its tile shows.
+func (c imageColumn) shows(file []byte, seed uint64) [4]float64 {
+	h, _ := codec.ReadHeader(file) // which was decoded
+	return c.options.View(c.options.Size(h), seed)
+}
+
+// textOf returns the values of the captions of row i.
+func (p *Page) textOf(columns []*column.Array, i int) string {
+	var text []byte
+	for k, a := range columns {
+		if !slices.Contains(p.captions, a.Field.Name) {
+			continue
+		}
+		if len(text) > 0 {
+			text = append(text, ' ')
+		}
+		before := len(text)
+		text = p.plain.Append(text, k, a, i)
+		if v, err := strconv.Atoi(string(text[before:])); err == nil && v >= 0 && v < len(a.Field.Labels) {
+			text = append(text[:before], a.Field.Labels[v]...)
+		}
+	}
+	return string(text)
 }
 
 // tile is an image as training has it with a seed.
