@@ -6,8 +6,9 @@ from ._batch import Batch
 from ._dataset import StreamingDataset
 from ._loader import DataLoader
 from ._map_loader import MapLoader
+from ._mix import Mix
 from ._padding import drop_padding
 from ._rank_states import RankStates
 from ._tensors import Bytes, Ragged
 
-__all__ = ["Batch", "Bytes", "DataLoader", "MapLoader", "Ragged", "RankStates", "StreamingDataset", "drop_padding"]
+__all__ = ["Batch", "Bytes", "DataLoader", "MapLoader", "Mix", "Ragged", "RankStates", "StreamingDataset", "drop_padding"]
