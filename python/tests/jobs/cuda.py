@@ -30,7 +30,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from shardfeed import Image
 from shardfeed._engine import _connection
-from shardfeed.torch import DataLoader, StreamingDataset, _device, _pin
+from shardfeed.torch import DataLoader, StreamingDataset, _device, _image_device, _pin
 from shardfeed.torch._batch import each
 
 DEVICE = "cuda:0"
@@ -153,7 +153,7 @@ def given_back_at_once(shards: str) -> dict[str, Any]:
             batch.clear()
             return result
 
-    _device.Streams = Forgetful
+    _image_device.Streams = Forgetful
     return whole(shards, {"slots": 4})
 
 

@@ -67,6 +67,11 @@ class ImageDevice:
         """Batches whose waits set the share."""
         return batches if self._balance is None or self._worker is None else Balanced(batches, self._balance, divide)
 
+    def close(self) -> None:
+        """Returns the device's memory, after the last epoch has ended."""
+        if self._worker is not None:
+            self._worker.close()
+
 
 class Formats(dict[str, Format]):
     """The formats of columns, by the engine's options of images."""

@@ -444,6 +444,7 @@ class DataLoader(Generic[T]):
         if (pool := self._pool) is not None:
             self._pool = None
             pool.close()
+        self._images.close()
         self.dataset._let_go(everything=self._owns_dataset)
 
     def _check_open(self) -> None:

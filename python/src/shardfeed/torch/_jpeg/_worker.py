@@ -28,7 +28,10 @@ class Images:
 
 
 class Worker:
-    """A decoder and its thread. Training waits for it only if it needs a batch at once."""
+    """A decoder and its thread. Training waits for it only if it needs a batch at once.
+
+    close() returns nvJPEG's memory when the thread has done what was started.
+    """
 
     def __init__(self, device: torch.device) -> None:
         for library in (_libraries.driver, _libraries.nvrtc, _libraries.nvjpeg):
@@ -36,7 +39,7 @@ class Worker:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="shardfeed-jpeg")
         self._decoder = self._thread.submit(Decoder, device).result()
         self._started: set[Future[Any]] = set()
-        weakref.finalize(self, _close, self._thread, self._decoder, os.getpid())
+        self.close = weakref.finalize(self, _close, self._thread, self._decoder, os.getpid())
 
     @property
     def hardware(self) -> bool:
