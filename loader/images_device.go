@@ -100,31 +100,42 @@ type deviceRows struct {
 // divide decides which rows of a column go to the device, and allocates the bytes of all.
 func (c *collator) divide(j *imageJob, k int, b *Batch) error {
 	m, r, files := c.images[k], &j.devices[k], j.files[k]
-	each := deviceBytes(m.bytes)
-	room := math.MaxInt32 - len(files)*each // for files that are larger than the tensors
-	if room < 0 {
-		return fmt.Errorf("images: %d rows of column %q take more than 2 GiB, which a batch with images on a device cannot hold; lower the batch size", len(files), m.name)
+	r.tasks = slices.Grow(r.tasks[:0], len(files))[:len(files)]
+	share := c.split.Share()
+	for row, file := range files {
+		r.tasks[row] = c.task(m, row, file, share)
 	}
 	starts, err := b.Alloc(4 * (len(files) + 1))
 	if err != nil {
 		return err
 	}
-	r.starts, r.tasks = mem.As[int32](starts), slices.Grow(r.tasks[:0], len(files))[:len(files)]
-	at, share := 0, c.split.Share()
-	for row, file := range files {
-		n := each
-		r.tasks[row], r.starts[row] = c.task(m, row, file, share), int32(at)
-		if r.tasks[row].Kind == images.TaskJPEG {
-			n = deviceBytes(len(file))
-			if room -= max(0, n-each); room < 0 {
-				r.tasks[row], room, n = images.Task{Kind: images.TaskDone}, room+n-each, each
-			}
-		}
-		at += n
+	r.starts = mem.As[int32](starts)
+	n, ok := r.place(deviceBytes(m.bytes), math.MaxInt32)
+	if !ok {
+		return fmt.Errorf("images: %d rows of column %q take more than 2 GiB, which a batch with images on a device cannot hold; lower the batch size", len(files), m.name)
 	}
-	r.starts[len(files)] = int32(at)
-	j.tensors[k], err = b.Alloc(at)
+	j.tensors[k], err = b.Alloc(n)
 	return err
+}
+
+// place gives each row its bytes, n in all. The loader decodes files that would make them more than
+// most. ok is false if the tensors alone are more.
+func (r *deviceRows) place(tensor, most int) (n int, ok bool) {
+	room := most - len(r.tasks)*tensor
+	for row := range r.tasks {
+		t, more := &r.tasks[row], 0
+		if t.Kind == images.TaskJPEG {
+			more = deviceBytes(int(t.Bytes)) - tensor
+		}
+		if more > max(0, room) {
+			*t, more = images.Task{Kind: images.TaskDone}, 0
+		}
+		room -= max(0, more)
+		r.starts[row] = int32(n)
+		n += tensor + more
+	}
+	r.starts[len(r.tasks)] = int32(n)
+	return n, room >= 0
 }
 
 // task returns the task of a row's file, of kind TaskDone for a file that the loader decodes.

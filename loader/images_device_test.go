@@ -308,3 +308,61 @@ func TestImagesOnDeviceOfMap(t *testing.T) {
 		t.Errorf("%d of %d rows are files", files, len(got))
 	}
 }
+
+// Files that are larger than their tensors are decoded where a batch cannot hold them.
+func TestDeviceRowsPlace(t *testing.T) {
+	for _, c := range []struct {
+		most   int
+		starts []int32
+		files  []int // rows
+		ok     bool
+	}{
+		{1 << 20, []int32{0, 16, 128, 160, 224}, []int{0, 1, 3}, true},
+		{4*32 + 112, []int32{0, 16, 128, 160, 224}, []int{0, 1, 3}, true},
+		{4*32 + 111, []int32{0, 16, 128, 160, 192}, []int{0, 1}, true},
+		{4*32 + 32, []int32{0, 16, 48, 80, 144}, []int{0, 3}, true},
+		{4 * 32, []int32{0, 16, 48, 80, 112}, []int{0}, true},
+		{4*32 - 1, []int32{0, 16, 48, 80, 112}, []int{0}, false},
+	} {
+		file := func(n int32) images.Task { return images.Task{Kind: images.TaskJPEG, Bytes: n} }
+		r := deviceRows{tasks: []images.Task{file(10), file(100), {}, file(50)}, starts: make([]int32, 5)}
+		n, ok := r.place(32, c.most)
+		var files []int
+		for row, k := range r.tasks {
+			if k.Kind == images.TaskJPEG {
+				files = append(files, row)
+			}
+		}
+		if n != int(c.starts[4]) || ok != c.ok || !slices.Equal(r.starts, c.starts) || !slices.Equal(files, c.files) {
+			t.Errorf("at most %d: got %d bytes at %v, files %v, %v, want %+v", c.most, n, r.starts, files, ok, c)
+		}
+	}
+}
+
+// The memory of batches is predicted for the larger of files and tensors.
+func TestImagesOnDeviceMemory(t *testing.T) {
+	rows := pictures(40)
+	for i := range rows {
+		rows[i].Img = file(300+i, 200, i, false)
+	}
+	ds := openPictures(t, rows, iterable.Options{Reading: iterable.Reading{Columns: []string{"img"}}})
+	for _, c := range []struct {
+		height int
+		share  float64
+	}{{4, 0}, {400, 1}} {
+		o := Options{BatchSize: 10, ImageSplit: NewImageSplit(c.share), Images: map[string]images.Options{"img": {Height: c.height}}}
+		foretold, plain := BatchBytes(ds, o), BatchBytes(ds, Options{BatchSize: 10})
+		for b, err := range newShop(t, ds, o).Batches(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := b.Bytes(); n > foretold*5/4 || foretold > max(2*n, plain*11/10) {
+				t.Errorf("height %d: a batch of %d bytes, foretold are %d", c.height, n, foretold)
+			}
+			b.Release()
+		}
+		if bound := BatchBound(ds, o); bound != 0 {
+			t.Errorf("a bound of %d bytes, and files have any size", bound)
+		}
+	}
+}
