@@ -254,7 +254,7 @@ func (m *imageColumn) rowBytes(of *rowgroup.Reader) int64 {
 	case m.list != nil:
 		return mean(items) * int64(m.bytes)
 	case m.device:
-		return max(int64(m.bytes), mean(files)) + deviceAlign + 4*(taskInts+1)
+		return max(int64(m.bytes), mean(files)) + deviceAlign + 4*(taskInts+1) + 8
 	}
 	return int64(m.bytes)
 }

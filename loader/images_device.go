@@ -14,8 +14,11 @@ import (
 	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
-// DeviceSuffix follows the name of an image column in the name of its tasks; see [ImageSplit].
-const DeviceSuffix = "\x00device"
+// Names of columns in batches with images on a device; see [ImageSplit].
+const (
+	DeviceSuffix = "\x00device" // follows the name of an image column in the name of its tasks
+	DeviceRows   = "\x00row"    // the rows' numbers
+)
 
 // An ImageSplit divides the JPEGs of a loader's images between the loader and a device of its
 // consumer, such as a GPU. It is safe for concurrent use.
@@ -23,7 +26,8 @@ const DeviceSuffix = "\x00device"
 // An image column that has tasks ([images.Options.HasTasks]) and one image a row is a list of bytes
 // in batches then: of each row the finished tensor, or the file of a JPEG. A further column, of the
 // name with DeviceSuffix, has the row's [images.Task]. The bytes of each row start at a multiple of
-// 16, and zeros follow them up to the next one. Rows that are lost have no bytes.
+// 16, and zeros follow them up to the next one. Rows that are lost have no bytes. The column
+// DeviceRows has each row's number in the list of shards, for errors of the device.
 //
 // The loader decodes its share of the rows, and all files that a device cannot. Which rows these
 // are is drawn by the seed, the epoch, the row and the column's name, so that a share that does not
@@ -88,6 +92,11 @@ func (s *Shape) TaskFields() (all []*column.Field) {
 	for _, m := range s.devices() {
 		all = append(all, addedList(taskInts, column.FieldOf[int32](m.name+DeviceSuffix)))
 	}
+	if len(all) > 0 {
+		rows := column.FieldOf[int64](DeviceRows)
+		rows.Made = true
+		all = append(all, rows)
+	}
 	return all
 }
 
@@ -119,7 +128,7 @@ func (c *collator) divide(j *imageJob, k int, b *Batch) error {
 }
 
 // place gives each row its bytes, n in all. The loader decodes files that would make them more than
-// most. ok is false if the tensors alone are more.
+// most. ok is false if tensors take more than that.
 func (r *deviceRows) place(tensor, most int) (n int, ok bool) {
 	room := most - len(r.tasks)*tensor
 	for row := range r.tasks {
@@ -196,9 +205,10 @@ func (c *collator) imageValues(m *imageColumn, rows int) *column.Array {
 	return &column.Array{Field: m.field, Len: rows, Offsets: starts, Children: []*column.Array{bytes}}
 }
 
-// addTasks adds the tasks of a batch's rows.
+// addTasks adds the tasks of a batch's rows, and their numbers.
 func (c *collator) addTasks(b *Batch) error {
-	for _, m := range c.shape.devices() {
+	all := c.shape.devices()
+	for _, m := range all {
 		to, err := AddTensor[int32](b, m.name+DeviceSuffix, taskInts)
 		if err != nil {
 			return err
@@ -211,5 +221,10 @@ func (c *collator) addTasks(b *Batch) error {
 			}
 		}
 	}
-	return nil
+	if len(all) == 0 {
+		return nil
+	}
+	rows, err := AddTensor[int64](b, DeviceRows)
+	copy(rows, c.names.rows)
+	return err
 }

@@ -64,6 +64,9 @@ func rowsOfDevice(t *testing.T, b *Batch, name string) (rows []deviceRow) {
 		}
 		rows = append(rows, deviceRow{k, string(own[:k.Bytes])})
 	}
+	if numbers := values[int64](t, b, DeviceRows); !slices.Equal(numbers, values[int64](t, b, "id")) { // of the tests' rows
+		t.Errorf("the rows have the numbers %v", numbers)
+	}
 	if len(rows) != b.Rows || a.Len != b.Rows {
 		t.Fatalf("%d rows of bytes and %d tasks in a batch of %d rows", a.Len, len(rows), b.Rows)
 	}
@@ -173,7 +176,7 @@ func TestImagesOnDeviceColumns(t *testing.T) {
 	wanted := []string{
 		"label int32", "img list<uint8>", "image struct<bytes: list<uint8>, path: string, thumb: struct<bytes: binary>>", "kind string",
 		"views list<list<list<list<uint8>[224]>[224]>[3]>", "other list<list<list<uint8>[224]>[224]>[1]", " int64", " int32",
-		"img\x00device list<int32>[24]", "image.bytes\x00device list<int32>[24]",
+		"img\x00device list<int32>[24]", "image.bytes\x00device list<int32>[24]", "\x00row int64",
 	}
 	if !slices.Equal(got, wanted) {
 		t.Errorf("got  %q\nwant %q", got, wanted)

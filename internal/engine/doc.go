@@ -177,6 +177,7 @@
 // images that the engine decodes. Joined.Schema and Mapped.Schema then describe batches of the form
 // of loader.ImageSplit: a column of images that a device can make is a list of bytes, in each row a
 // tensor or a file, and the column of its name with "\x00device" has the 24 numbers of images.Task.
+// The column "\x00row" has the rows' numbers, as Ask.Locate takes them, for errors of the device.
 // The trainer measures both sides, by the times of the rows that the engine has decoded, and sets
 // the share by SHARE. A trainer without such a device leaves the share out.
 //

@@ -89,12 +89,15 @@ type photo struct {
 // photos are the rows of a batch.
 func (b *clientBatch) photos(t *testing.T) (rows []photo) {
 	t.Helper()
-	if len(b.nodes) != 5 {
+	if len(b.nodes) != 6 {
 		t.Fatalf("a batch of %d nodes", len(b.nodes))
 	}
 	buffer := func(node, field int, n int64) []byte { return b.bytes(b.nodes[node][field], n) }
 	n := b.nodes[0][0]
 	ids, starts, data := mem.As[int64](buffer(0, 4, 8*n)), mem.As[int32](buffer(1, 3, 4*(n+1))), buffer(2, 4, b.nodes[2][5])
+	if !slices.Equal(ids, mem.As[int64](buffer(5, 4, 8*n))) {
+		t.Error("rows have the numbers of others")
+	}
 	for i, k := range mem.As[images.Task](buffer(4, 4, 96*n)) {
 		rows = append(rows, photo{ids[i], k, data[starts[i]:][:k.Bytes]})
 	}
@@ -112,7 +115,7 @@ func nodeNames(nodes []wire.Node) (names []string) {
 	return names
 }
 
-var deviceNodes = []string{"id: fixed, false", "img: list 0 uint8, false", "img\x00device: list 24 int32, true"}
+var deviceNodes = []string{"id: fixed, false", "img: list 0 uint8, false", "img\x00device: list 24 int32, true", "\x00row: fixed, true"}
 
 // A trainer that asks for a share gets files and tensors, changes the share, and continues
 // in the next epoch with the batches that were read ahead. The data set keeps its columns.
