@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
 import torch
 
-from ..errors import DataError
+from .._args._locate import RowPlace
+from ..errors import DataError, ShardfeedError
 from ._batch import Batch
 from ._device import Event, Streams, say_once
 from ._jpeg._backends import Refused
@@ -16,6 +18,7 @@ from ._jpeg._rows import Format
 from ._jpeg._worker import Images, Worker
 
 SUFFIX = "\x00device"  # of the column with the numbers of images
+ROWS = "\x00row"  # the column with the numbers of rows
 
 
 class _Ahead(NamedTuple):
@@ -23,15 +26,19 @@ class _Ahead(NamedTuple):
 
     rest: Any
     images: Future[tuple[dict[str, torch.Tensor], Event]]
+    rows: torch.Tensor  # their numbers in the list of shards
 
 
 class Decoding(Streams):
-    """Streams that also decode images, in a worker's thread."""
+    """Streams that also decode images, in a worker's thread. locate returns the place of a row by
+    its number, for errors.
+    """
 
-    def __init__(self, device: torch.device, worker: Worker, formats: Mapping[str, Format]) -> None:
+    def __init__(self, device: torch.device, worker: Worker, formats: Mapping[str, Format], locate: Callable[[int], RowPlace]) -> None:
         super().__init__(device)
         self._worker = worker
         self._formats = formats
+        self._locate = locate
 
     def copy(self, batch: Any) -> tuple[Any, Event]:
         images = dict(_images(batch, self._formats))
@@ -39,7 +46,7 @@ class Decoding(Streams):
             say_once("no column of images is one that the device decodes: they are the processors'")
             return super().copy(batch)
         rest, arrived = super().copy(_without(batch, images))
-        return _Ahead(rest, self._worker.start(images, arrived)), arrived
+        return _Ahead(rest, self._worker.start(images, arrived), batch[ROWS]), arrived
 
     def hand_over(self, batch: Any, arrived: Event) -> tuple[Any, Event]:
         """As in Streams. It waits until the images' work has been started."""
@@ -48,7 +55,7 @@ class Decoding(Streams):
         try:
             images, done = batch.images.result()
         except Refused as e:
-            raise _error(e) from e
+            raise _error(e, [int(batch.rows[i]) for i in e.images], self._locate) from e
         return super().hand_over(_with(batch.rest, images), done)
 
     def settle(self) -> None:
@@ -69,7 +76,7 @@ def _images(batch: Batch, formats: Mapping[str, Format]) -> Iterator[tuple[str, 
 
 def _without(batch: Batch, images: Mapping[str, Images]) -> Batch:
     """A batch without its images. Their places are kept."""
-    rest = Batch({name: column for name, column in batch.items() if not name.endswith(SUFFIX)})
+    rest = Batch({name: column for name, column in batch.items() if not name.endswith(SUFFIX) and name != ROWS})
     return _with(rest, dict.fromkeys(images))
 
 
@@ -99,11 +106,22 @@ def _path(columns: Any, name: str) -> list[str]:
     raise KeyError(name)
 
 
-def _error(refused: Refused) -> DataError:
-    rows = ", ".join(map(str, refused.images[:8])) + (", ..." if len(refused.images) > 8 else "")
+_FEW = 3  # places in an error
+
+
+def _error(refused: Refused, rows: list[int], locate: Callable[[int], RowPlace]) -> DataError:
+    """The error of images that were refused, which are in these rows."""
+    found: list[RowPlace] = []
+    with contextlib.suppress(ShardfeedError):  # of an engine that has gone
+        found = [locate(row) for row in rows[:_FEW]]
+    places = [f"{place.path}: row group {place.row_group}, row {place.row}" for place in found]
+    places = places or [f"row {row} of the shards" for row in rows[:_FEW]]
+    more = f", and {len(rows) - _FEW} more" if len(rows) > _FEW else ""
     error = DataError(
-        f"rows {rows} of a batch, column {refused.column!r}: {refused.reason}. The engine's decoder may take what nvJPEG "
+        f"{', '.join(places)}{more}: column {refused.column!r}: {refused.reason}. The engine's decoder may take what nvJPEG "
         "refuses: image_device='cpu' decodes all images there"
     )
     error.column = refused.column
+    if found:
+        error.shard, error.row_group = found[0].path, found[0].row_group
     return error

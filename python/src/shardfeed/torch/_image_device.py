@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from .._args._locate import RowPlace
 from ..errors import OptionError
 from ._balance import Balance, Balanced
 from ._decoding import Decoding
@@ -59,9 +60,9 @@ class ImageDevice:
             self._refused = True
             log.warning("image_device=%r: the processors decode all images, since %s", self._where, e)
 
-    def streams(self, device: torch.device, images: Mapping[str, Any]) -> Streams:
-        """The streams of the copies."""
-        return Streams(device) if self._worker is None else Decoding(device, self._worker, Formats(images))
+    def streams(self, device: torch.device, images: Mapping[str, Any], locate: Callable[[int], RowPlace]) -> Streams:
+        """The streams of the copies. locate returns the place of a row, for errors."""
+        return Streams(device) if self._worker is None else Decoding(device, self._worker, Formats(images), locate)
 
     def divided(self, batches: Any, divide: Callable[[float], None]) -> Any:
         """Batches whose waits set the share."""

@@ -284,7 +284,7 @@ class DataLoader(Generic[T]):
             source: Source = Processes(self) if self.num_workers else Threads(self)
             return source, self._route.open(source)
         local = Local(self, self._images.share)
-        batches = self._route.open(local, lambda device: self._images.streams(device, images))
+        batches = self._route.open(local, lambda device: self._images.streams(device, images, self.dataset.locate))
         return local, self._images.divided(batches, local.divide)
 
     def _raw_for(self) -> str:
