@@ -35,6 +35,7 @@
 # make bench         the table of speeds: rivals in the same run
 # make bench-peers   the comparison with other loaders from Python; PEERS=... are options of bench/peers/run.py
 # make bench-gpu     batches on the GPU against torch's way, then models; GPU=... are options of bench/gpu/run.py
+# make bench-jpeg    JPEGs decoded on the GPU; JPEG=... are options of bench/gpu/jpeg.py
 # make bench-models  models trained on the GPU, or with MODELS="--device cpu --smoke" anywhere; MODELS=... are options of bench/gpu/models.py
 # make demo          the demo on the embedded shop
 # make testdata      generates testdata/shop
@@ -67,7 +68,7 @@ PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
-.PHONY: charts histories tables pictures room chaos insight test-ray test-spark test-jax test-peers test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu bench-models test-builds
+.PHONY: charts histories tables pictures room chaos insight test-ray test-spark test-jax test-peers test-text turbojpeg build test test-full check lint docs deploy dependencies release bench fuzz demo testdata cross test-go tokens tokens-long test-storage test-minio servers packages test-python test-package cross-build cross-quick corrupt bench-smoke bench-peers test-gpu bench-gpu bench-jpeg bench-models test-builds
 
 # libjpeg-turbo beside the programs, which look for it there; replaced as a whole, as one may have it loaded. Where it cannot be built
 # images are decoded in Go and its tests skip; with CI=true only where what builds it cannot be fetched.
@@ -304,6 +305,10 @@ bench-peers: build
 bench-gpu: build
 	$$(tools/venv python/requirements-test.txt)/bin/python bench/gpu/run.py $(GPU)
 	$(MAKE) --no-print-directory BUILD= bench-models
+
+# It needs a GPU.
+bench-jpeg: $(BUILD)
+	$$(tools/venv python/requirements-test.txt)/bin/python bench/gpu/jpeg.py $(JPEG)
 
 bench-models: $(BUILD)
 	$$(tools/venv python/requirements-test.txt)/bin/python bench/gpu/models.py $(MODELS)
