@@ -9,6 +9,7 @@ import tempfile
 
 import check
 import delivery
+import gen
 import process
 import servers
 import table
@@ -22,6 +23,8 @@ LENGTHS = {"": 4, " long": 15}  # MB of each text
 TOKENIZER = "llama3"  # of the rows from parquet
 BLOCK = 2048  # tokens
 SET = entries.Set("texts", "text", 2, 6, 1_500, 3, 5_000)
+
+COPIES = 28  # of the set are 1 GB of text
 
 KEEP = "--decoded-limit", "100GiB"
 
@@ -51,6 +54,8 @@ def checks(directory):
                 busy=False,
                 at_most=False,
             )
+    source = "1 GB of text on S3, counted before: bytes of shards that a second start reads"
+    yield check.Check("text, counting, second start", ("texts",), source, 0, None, second_start, unit=" bytes", digits=0)
     source = f"texts in blocks of {BLOCK:,} tokens: CPU-s of 4 epochs with kept tokens over those that make them"
     yield from delivery.checks(directory, "text, kept tokens", SET, source, None, None, kept, busy=False)
     source = "texts in batches of 4,096 tokens: share of time that a training step of 4 ms waits"
@@ -129,6 +134,26 @@ def epochs(case, rounds, rival):
         lambda: run(case, OURS, "epochs", **task),
         lambda: run(case, rival, "epoch", "--touch", "--cap", CAP // 2, workers=rival.workers, **task),
     )
+
+
+def second_start(place, _):
+    copies = COPIES if len(list((place.directory / "texts").glob("*.parquet"))) == gen.SETS["texts"][0] else 2  # a small set: --smoke
+    addresses = [place.put("texts", f"texts-{i}") for i in range(copies)]
+    options = "--columns", "text", "--tokenize", f"text={tokenizer()}", "--pack", f"text={BLOCK}", "--no-cache", "--json"
+    plan = table.Contender("plan", (str(table.BIN / "shardfeed"), "plan", *addresses, *options), whole=True)
+    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-") as cache:
+        starts = []
+        for _ in range(2):
+            with place.logged() as (environment, log):
+                found = process.run(plan, set(check.cores()), environment | {"SHARDFEED_CACHE_DIR": cache})
+                read = sum(e["bytes"] for e in log() if e["method"] == "GET" and e["path"].endswith(".parquet"))
+            starts.append((read, found["cpu_seconds"], found["tokenizing"][0]))
+    (first, cpu, text), (second, later, again) = starts
+    if text["counted"] != again["counted"]:
+        raise process.Failed(f"the second start found {again['counted']}, and the first counted {text['counted']}")
+    more = f"the first read {first / 1e6:,.1f} MB for {text['count_text_bytes'] / 1e6:,.0f} MB of text"
+    more += f" in {cpu:.1f} CPU-s; the second took {later:.2f}"
+    return [second] * 3, more
 
 
 def kept(case, rounds):

@@ -247,7 +247,7 @@ func placeOf(fields []*column.Field, name, needs string) (int, error) {
 	text := ""
 	switch {
 	case at < 0:
-		text = fmt.Sprintf("needs column %q, which is not read: name a whole column of the data", name)
+		text = fmt.Sprintf("needs column %q, which is not read: name a whole column of the data%s", name, like(name, fields))
 	case slices.ContainsFunc(fields[at+1:], named):
 		text = fmt.Sprintf("needs column %q, and the data has it twice", name)
 	case fields[at].Kind != column.Binary:
@@ -256,6 +256,20 @@ func placeOf(fields []*column.Field, name, needs string) (int, error) {
 		return at, nil
 	}
 	return 0, &option.Error{Field: needs, Text: option.Literal(text)}
+}
+
+// like names the columns that a name may mean.
+func like(name string, fields []*column.Field) string {
+	var names []string
+	for _, f := range fields {
+		if f.Name != "" {
+			names = append(names, f.Name)
+		}
+	}
+	if len(option.Like(name, slices.Values(names))) == 0 {
+		return ""
+	}
+	return option.Near(name, slices.Values(names), names)
 }
 
 // Encoders returns the encoders of a column of tokens or labels, or nil if it is another.

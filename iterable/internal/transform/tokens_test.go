@@ -92,6 +92,7 @@ func TestColumnsOfTokensRefused(t *testing.T) {
 		tokenize    map[string]Tokenizer
 	}{
 		{`Tokenize["x"]`, `must join different columns, got ["a" "a"]`, map[string]Tokenizer{"x": testTokenizer(t, []string{"a", "a"})}},
+		{`Tokenize["x"]`, `needs column "ids", which is not read: name a whole column of the data; there is "id"`, map[string]Tokenizer{"x": testTokenizer(t, []string{"ids"})}},
 		{`Tokenize["x"]`, "must join at least one column", map[string]Tokenizer{"x": testTokenizer(t, []string{})}},
 		{`Tokenize["x"]`, `has labels of column "b", which is none of those that it joins: ["a"]`, map[string]Tokenizer{"x": testTokenizer(t, []string{"a"}, "b")}},
 		{`Tokenize["y"]`, `makes the column "labels", as that of "x" does`, map[string]Tokenizer{"x": testTokenizer(t, []string{"a"}, "a"), "y": testTokenizer(t, []string{"b"}, "b")}},

@@ -3,6 +3,9 @@ package tokens
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/shardfeed/shardfeed"
@@ -15,6 +18,9 @@ func Load(ctx context.Context, stores shard.Store, of shardfeed.Tokenizer) (*tok
 	t, err := of.Load(ctx, stores)
 	if err == nil {
 		return t, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) && path.Ext(of.File) == "" {
+		return nil, fmt.Errorf("%w; to use a name of the Hugging Face Hub, download the tokenizer.json of the model", err)
 	}
 	kind := "tokenizer.json:"
 	if of.Pattern != "" {
