@@ -81,14 +81,8 @@ func (y *layer) take(l *Load, sel samples.Selection) {
 	y.rows, y.places = y.rows[:0], y.places[:0]
 	from, to, at := l.Span.From, l.Span.To, int64(0)
 	if sel.Times == nil {
-		y.rows = slices.Grow(y.rows, int(to-from))
-		y.places = nil
-		sel.Each(0, sel.Rows, func(row int) {
-			if from <= at && at < to {
-				y.rows = append(y.rows, uint32(row))
-			}
-			at++
-		})
+		y.rows, y.places = sel.AppendRows(y.rows), nil
+		y.rows = y.rows[:copy(y.rows, y.rows[from:to])]
 		return
 	}
 	y.places = slices.Grow(y.places, int(to-from))

@@ -184,6 +184,22 @@ func (s Selection) Each(lo, hi int, f func(row int)) {
 	}
 }
 
+// AppendRows appends the rows that are kept to dst, ascending.
+func (s Selection) AppendRows(dst []uint32) []uint32 {
+	n := len(dst)
+	dst = slices.Grow(dst, s.Rows+64)
+	dst = dst[:cap(dst)]
+	for w, word := range s.bits {
+		first, to, i := uint32(64*w), (*[64]uint32)(dst[n:]), 0
+		n += bits.OnesCount64(word)
+		for ; word != 0; word &= word - 1 {
+			to[i&63] = first + uint32(bits.TrailingZeros64(word))
+			i++
+		}
+	}
+	return dst[:n]
+}
+
 // Documents appends the rows [lo, hi) that are kept to dst, each as often as it comes.
 func (s Selection) Documents(lo, hi int, dst []uint32) []uint32 {
 	s.Each(lo, hi, func(row int) {
