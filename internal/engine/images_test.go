@@ -235,7 +235,48 @@ func TestImageSharesOfMap(t *testing.T) {
 	}
 }
 
-// Wrong shares are refused, and workers have one share.
+// Replicas measure shares of their own, and get the same batches: by the share of the first.
+func TestImageSharesOfReplicas(t *testing.T) {
+	socket, _ := servePhotos(t, 80)
+	var all []*testClient
+	for k, share := range []float64{0, 1} {
+		c := dial(t, socket)
+		if _, err := c.open(opening); err != nil {
+			t.Fatal(err)
+		}
+		j := wire.Join{Iteration: fmt.Sprint(k), WorldSize: 1, Replica: k, Replicas: 2, ImageCPUShare: &share}
+		if err := c.send(wire.FrameJoin, j); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	for _, c := range all {
+		if err := c.ask(wire.FrameJoined, &wire.Joined{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := all[1].send(wire.FrameShare, wire.Share{ImageCPUShare: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		for k, c := range all {
+			b, _, err := c.batch()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range b.photos(t) {
+				if row.task.Kind != images.TaskJPEG {
+					t.Errorf("replica %d, row %d: %+v", k, row.id, row.task)
+				}
+			}
+			if err := c.release(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// Wrong shares are refused, and workers agree on the form.
 func TestImageSharesRefused(t *testing.T) {
 	socket, _ := servePhotos(t, 80)
 	for _, share := range []float64{-0.1, 1.5} {
@@ -273,7 +314,7 @@ func TestImageSharesRefused(t *testing.T) {
 			}
 		}
 	}
-	if err := second.ask(wire.FrameJoined, &wire.Joined{}); err == nil || !strings.Contains(err.Error(), "another image_cpu_share than others of the same iteration") {
+	if err := second.ask(wire.FrameJoined, &wire.Joined{}); err == nil || !strings.Contains(err.Error(), "do not agree with others of the same iteration whether a device decodes images") {
 		t.Errorf("workers: %v", err)
 	}
 }

@@ -79,8 +79,8 @@ func (it *iteration) add(p *participant) error {
 	if !slices.Equal(j.Seats, first.Seats) {
 		return wire.ValueError("worker %d and replica %d join with other seats than others of the same iteration", j.Worker, j.Replica)
 	}
-	if !equalShares(j.ImageCPUShare, first.ImageCPUShare) {
-		return wire.ValueError("worker %d and replica %d join with another image_cpu_share than others of the same iteration", j.Worker, j.Replica)
+	if (j.ImageCPUShare == nil) != (first.ImageCPUShare == nil) {
+		return wire.ValueError("worker %d and replica %d do not agree with others of the same iteration whether a device decodes images", j.Worker, j.Replica)
 	}
 	p.iteration = it
 	it.participants[j.Place()] = p
@@ -212,8 +212,12 @@ func (it *iteration) announce() {
 
 // schema returns the schema of the batches.
 func (it *iteration) schema() []wire.Node {
-	return it.session.dataset.data.nodes(it.join.ImageCPUShare)
+	return it.session.dataset.data.nodes(it.wanted())
 }
+
+// wanted returns the share of the images that the engine shall decode, or nil. The first participant
+// decides it for all. The iteration is complete.
+func (it *iteration) wanted() *float64 { return it.participants[0].join.ImageCPUShare }
 
 // divide sets the share of the images that the run decodes. The session's mutex is held.
 func (it *iteration) divide(share float64) {

@@ -76,11 +76,13 @@ func (p *participant) leave() bool {
 	return left
 }
 
-// divide sets the share of the images that the engine decodes.
+// divide sets the share of the images that the engine decodes, which the first participant decides.
 func (p *participant) divide(share float64) {
 	p.session.mu.Lock()
 	defer p.session.mu.Unlock()
-	p.iteration.divide(share)
+	if p.join.Place() == 0 {
+		p.iteration.divide(share)
+	}
 }
 
 // disconnect handles the end of the connection.

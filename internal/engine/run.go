@@ -49,7 +49,7 @@ type run struct {
 func newRun(it *iteration) *run {
 	r := &run{
 		session: it.session, continues: !it.single.Part(), workers: it.session.dataset.data.Loader.Workers, outputs: it.outputs(),
-		done: make(chan struct{}), next: make(chan *iteration, 1), now: it, split: newSplit(it.join.ImageCPUShare),
+		done: make(chan struct{}), next: make(chan *iteration, 1), now: it, split: newSplit(it.wanted()),
 	}
 	r.ctx, r.cancel = context.WithCancelCause(it.session.dataset.ctx)
 	it.begins(r)
@@ -279,7 +279,7 @@ func (r *run) end(it *iteration) {
 // adopt takes over an iteration that starts at the run's position, with the same consumers in the
 // same order. It reports whether it did. The session's mutex is held.
 func (r *run) adopt(it *iteration) bool {
-	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps || !divides(r.split, it.join.ImageCPUShare) ||
+	if r.expects == nil || r.ctx.Err() != nil || !reflect.DeepEqual(*r.expects, it.state) || it.steps != r.now.steps || !divides(r.split, it.wanted()) ||
 		it.join.WorldSize != r.now.join.WorldSize || !slices.Equal(it.join.Seats, r.now.join.Seats) || len(it.order) != len(r.now.order) || it.outputs() > r.outputs {
 		return false
 	}

@@ -15,8 +15,5 @@ func divides(s *loader.ImageSplit, share *float64) bool {
 	if s == nil {
 		return share == nil
 	}
-	now := s.Share()
-	return equalShares(&now, share)
+	return share != nil && s.Share() == *share
 }
-
-func equalShares(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }

@@ -175,7 +175,8 @@ type Join struct {
 
 	// ImageCPUShare leaves all but this share of the JPEGs to a device of the trainer's, and the
 	// batches have the form of loader.ImageSplit where columns allow it. null: all images are
-	// tensors. An iteration reads on where the one before has read ahead if it has the same share.
+	// tensors. Of replicas and workers the first one decides. An iteration reads on where the one
+	// before has read ahead if it has the same share.
 	ImageCPUShare *float64 `json:"image_cpu_share,omitempty"`
 
 	// Agree names the data set among the ranks. Ranks of a job that join with the same name must
@@ -183,7 +184,8 @@ type Join struct {
 	Agree string `json:"agree"`
 }
 
-// Share sets the share of the JPEGs that the engine decodes, in batches that it has not begun.
+// Share sets the share of the JPEGs that the engine decodes, in batches that it has not begun. It
+// counts of the participant whose Join decides.
 type Share struct {
 	ImageCPUShare float64 `json:"image_cpu_share"`
 }
