@@ -18,8 +18,9 @@ type Augmenter struct {
 	plain   codec.Go // decodes samples of one channel
 	resizer resize.Resizer
 	writer  writer
-	wide    writer       // of samples of 16 bits; nil before the first
-	turned  []byte       // the decoded rectangle as a person sees it
+	wide    writer // of samples of 16 bits; nil before the first
+	turned  []byte // the decoded rectangle as a person sees it
+	alpha   alpha
 	jitter  paint.Canvas // the picture, where the jitter needs all of it
 	steps   steps
 	frame   frame
@@ -38,6 +39,10 @@ func New(o Options, d codec.Decoder) (*Augmenter, error) {
 	o.Views = 0
 	a := &Augmenter{options: o.withDefaults(), decoder: d}
 	a.writer = newWriter(a.options)
+	if a.options.Channels == 4 {
+		a.plain.KeepAlpha()
+		a.alpha.writer = newAlpha(a.options)
+	}
 	if c := o.Background.Channels; o.Background.Given {
 		b, ok := d.(codec.Blender)
 		if !ok {
@@ -58,6 +63,9 @@ func (a *Augmenter) Memory(h codec.Header) int64 {
 		n += 3 * int64(h.Width) * int64(h.Height)
 	}
 	n += 8 * int64(a.options.Height) * int64(a.options.Width)
+	if a.options.Channels == 4 {
+		n += 5 * int64(h.Width) * int64(h.Height)
+	}
 	if a.options.Augment.On() { // the image, and a copy
 		n += 16 * int64(a.options.Height) * int64(a.options.Width)
 	}
@@ -118,7 +126,7 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 	put := w.row
 	framed := !p.covers(a.options.Width, a.options.Height)
 	if framed {
-		put = a.frame.around(a, &p, w)
+		put = a.frame.around(a, &p, w, a.options.Fill)
 	}
 	if a.options.ColorJitter.on() {
 		a.jittered(&p, put)
@@ -127,6 +135,9 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 	}
 	if framed {
 		a.frame.end()
+	}
+	if a.options.Channels == 4 {
+		return a.alpha.write(a, dst, &p)
 	}
 	return w.end()
 }
@@ -145,6 +156,10 @@ func (a *Augmenter) Blank(dst []byte) error {
 	row := o.plain(o.Null.Channels)
 	for y := range o.Height {
 		w.row(y, row)
+	}
+	if o.Channels == 4 {
+		a.alpha.source.RGB = nil
+		return a.alpha.write(a, dst, &Params{Size: image.Pt(o.Width, o.Height)})
 	}
 	return nil
 }
@@ -201,14 +216,21 @@ func (a *Augmenter) decode(data []byte, h codec.Header, drawn *Params) (resize.S
 	if denom > 1 { // for a decoder that cannot scale
 		need = need.Union(a.needs(h, drawn, 1))
 	}
-	p, err := a.decoder.Decode(data, h, need, denom)
+	d := a.decoder
+	if a.options.Channels == 4 && h.Format != codec.JPEG {
+		d = &a.plain // which keeps alpha
+	}
+	p, err := d.Decode(data, h, need, denom)
 	if err != nil {
 		return resize.Source{}, resize.Span{}, resize.Span{}, err
 	}
 	x, y := a.spans(h, drawn, p.Denom)
+	if a.options.Channels == 4 {
+		a.alpha.take(p, h)
+	}
 	s := resize.Source{RGB: p.RGB, Rect: p.Rect}
 	if h.Orientation != 1 {
-		s.RGB, s.Rect = a.turnPixels(p.RGB, 3, p.Rect, a.touches(h, drawn, p.Denom), h, p.Denom)
+		s.RGB, s.Rect = turnPixels(&a.turned, p.RGB, 3, p.Rect, a.touches(h, drawn, p.Denom), h, p.Denom)
 	}
 	if f := a.options.filter(); !covers(s.Rect, x, y, f) {
 		return s, x, y, fmt.Errorf("images: the decoder returned %v for the box %v at 1/%d; this is a bug", s.Rect, drawn.Box, p.Denom)
@@ -284,12 +306,14 @@ func span(from, to, n, denom int, mirror bool) resize.Span {
 	return s
 }
 
-// turnPixels makes a part of a rectangle of pixels, of some bytes each, upright.
-func (a *Augmenter) turnPixels(src []byte, each int, all, r image.Rectangle, h codec.Header, denom int) ([]byte, image.Rectangle) {
+// turnPixels makes a part of a rectangle of pixels, of some bytes each, upright, in a buffer that
+// grows.
+func turnPixels(buffer *[]byte, src []byte, each int, all, r image.Rectangle, h codec.Header, denom int) ([]byte, image.Rectangle) {
 	r = r.Intersect(all)
 	o := upright(r, h, denom)
 	n := r.Dx() * r.Dy() * each
-	a.turned = slices.Grow(a.turned[:0], n)[:n]
+	*buffer = slices.Grow((*buffer)[:0], n)[:n]
+	turned := *buffer
 	// Where the first pixel goes, and how far the next ones to its right and below it are.
 	at := func(x, y int) int {
 		q := upright(image.Rect(x, y, x+1, y+1).Add(r.Min), h, denom).Min.Sub(o.Min)
@@ -300,9 +324,9 @@ func (a *Augmenter) turnPixels(src []byte, each int, all, r image.Rectangle, h c
 	for y := range r.Dy() {
 		to, row := first+y*down, src[((r.Min.Y-all.Min.Y+y)*all.Dx()+r.Min.X-all.Min.X)*each:]
 		for range r.Dx() {
-			copy(a.turned[to:to+each], row)
+			copy(turned[to:to+each], row)
 			row, to = row[each:], to+right
 		}
 	}
-	return a.turned, o
+	return turned, o
 }

@@ -26,7 +26,7 @@ func (s *sampled) prepare(a *Augmenter, data []byte, h codec.Header, p *Params) 
 		return err
 	}
 	if h.Orientation != 1 {
-		s.pix, s.rect = a.turnPixels(s.pix, s.each, s.rect, s.rect, h, 1)
+		s.pix, s.rect = turnPixels(&a.turned, s.pix, s.each, s.rect, s.rect, h, 1)
 	}
 	x, y := a.spans(h, p, 1)
 	exact := a.options.Interpolation == NearestExact

@@ -85,8 +85,9 @@ type Options struct {
 	// the same size. The options of the geometry are zero then. See [Options.Follow].
 	Like string
 
-	// Channels is 3 for RGB, or 1: gray, and with a nearest filter the samples as they are stored,
-	// of 8 or 16 bits, or the indices of a palette. 0 means 3.
+	// Channels is 3 for RGB, 4 for RGB and alpha, which is 255 in files without alpha, or 1: gray,
+	// and with a nearest filter the samples as they are stored, of 8 or 16 bits, or the indices of a
+	// palette. 0 means 3.
 	Channels int
 
 	// Height and Width are the size of the result. Height 0 means 224, Width 0 means Height.

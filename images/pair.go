@@ -44,10 +44,13 @@ func (o Options) validatePair(p *option.List) {
 			p.Add("Like", "shares the size, the views, the crop, the flip and the orientation of column %q; leave out {Height}, {Width}, {Views}, {Crop}, {Resize}, {Scale}, {Ratio}, {Flip} and {IgnoreOrientation}", o.Like)
 		}
 	}
-	if o.Channels != 0 && o.Channels != 1 && o.Channels != 3 {
-		p.Add("Channels", "must be 1 or 3, got %d", o.Channels)
+	if o.Channels != 0 && o.Channels != 1 && o.Channels != 3 && o.Channels != 4 {
+		p.Add("Channels", "must be 1, 3 or 4, got %d", o.Channels)
 	}
 	d := o.withDefaults()
+	if d.Channels == 4 && d.Interpolation.nearest() {
+		p.Add("Channels", "4 needs {Interpolation} bilinear or bicubic")
+	}
 	most := 255
 	if d.DType == Uint16 {
 		most = 65535
@@ -61,12 +64,12 @@ func (o Options) validatePair(p *option.List) {
 	}
 	within("Null", o.Null.Channels)
 	if within("Background", o.Background.Channels) && o.Background.Given && d.Channels != 3 {
-		p.Add("Background", "needs {Channels} 3: samples of one channel are taken without alpha")
+		p.Add("Background", "needs {Channels} 3: samples of one channel are taken without alpha, and four channels keep it")
 	}
 	if within("Fill", o.Fill) && o.Fill != [3]int{} && o.Crop != CropLetterbox && o.Crop != CropScaleJitter && o.Like == "" {
 		p.Add("Fill", "goes with {Crop} letterbox or scale_jitter; leave it out")
 	}
-	if d.Channels == 1 && d.ColorJitter.on() {
+	if d.Channels != 3 && d.ColorJitter.on() {
 		p.Add("ColorJitter", "needs {Channels} 3")
 	}
 	if d.DType == Uint16 && (d.Channels != 1 || !d.Interpolation.nearest()) {

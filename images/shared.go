@@ -25,8 +25,10 @@ type Shared struct {
 
 // SharesWith reports whether results of two options may share the decoding of a file.
 func (o Options) SharesWith(other Options) bool {
-	filters := !o.Interpolation.nearest() && o.Array == nil // a nearest filter takes samples of its own
-	return filters && !other.Interpolation.nearest() && other.Array == nil && o.Background == other.Background
+	shared := func(o Options) bool { // a nearest filter and alpha have samples of their own
+		return !o.Interpolation.nearest() && o.Array == nil && o.Channels != 4
+	}
+	return shared(o) && shared(other) && o.Background == other.Background
 }
 
 // NewShared makes augmenters of options that share a decoder, which Close closes.

@@ -74,12 +74,12 @@ type frame struct {
 }
 
 // around starts a result, and returns where the rows of the picture go.
-func (f *frame) around(a *Augmenter, p *Params, w writer) func(i int, row resize.Row) {
+func (f *frame) around(a *Augmenter, p *Params, w writer, fill [3]int) func(i int, row resize.Row) {
 	o := &a.options
 	f.left, f.first = max(0, p.At.X), max(0, p.At.Y)
 	f.writer, f.next, f.height = w, 0, o.Height
 	if f.plain == nil {
-		f.line, f.plain = o.plain(o.Fill), o.plain(o.Fill)
+		f.line, f.plain = o.plain(fill), o.plain(fill)
 	} else {
 		copy(f.line, f.plain)
 	}

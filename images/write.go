@@ -17,6 +17,7 @@ type writer interface {
 // A tensor is a writer of elements of type T, made of bytes by a table for each channel.
 type tensor[T uint8 | uint16 | uint32] struct {
 	table  [3][256]T
+	each   int // channels of a pixel: 3, or 4 with alpha, which another writer writes
 	dst    []T
 	height int
 	layout Layout
@@ -36,7 +37,7 @@ func newWriter(o Options) writer {
 	case BFloat16:
 		return newTensor(o, half.Brain)
 	}
-	t := &tensor[uint8]{height: o.Height, layout: o.Layout}
+	t := &tensor[uint8]{each: o.Channels, height: o.Height, layout: o.Layout}
 	for c := range t.table {
 		for v := range t.table[c] {
 			t.table[c][v] = uint8(v)
@@ -46,7 +47,7 @@ func newWriter(o Options) writer {
 }
 
 func newTensor[T uint16 | uint32](o Options, bits func(float32) T) *tensor[T] {
-	t := &tensor[T]{height: o.Height, layout: o.Layout}
+	t := &tensor[T]{each: o.Channels, height: o.Height, layout: o.Layout}
 	for c := range t.table {
 		for v := range t.table[c] {
 			t.table[c][v] = bits((float32(v)/255 - o.Mean[c]) / o.Std[c])
@@ -71,10 +72,10 @@ func (t *tensor[T]) row(y int, row resize.Row) {
 		from, step = w-1, -1
 	}
 	if t.layout == HWC {
-		o := t.dst[3*y*w:][:3*w]
+		o := t.dst[t.each*y*w:][:t.each*w]
 		for _, p := range row {
 			r, g, b := resize.Unpack(p)
-			at := o[3*from:][:3]
+			at := o[t.each*from:][:3]
 			at[0], at[1], at[2] = t.table[0][r], t.table[1][g], t.table[2][b]
 			from += step
 		}

@@ -15,22 +15,42 @@ type plane[T uint8 | uint16 | uint32] struct {
 	table []T
 	dst   []T
 	flip  bool
+
+	// The place of the plane in the tensor: alpha is behind three channels. 0 and 1 is all of it.
+	first, step int
 }
 
 // newPlane makes the table for samples of 8 or 16 bits. Floats are the samples
 // divided by 255 or 65,535.
-func newPlane(o Options, bits int) writer {
+func newPlane(o Options, bits int) writer { return newPlaneAt(o, bits, 0, 1) }
+
+// newAlpha returns the writer of the fourth channel. Floats are from 0 to 1.
+func newAlpha(o Options) writer {
+	o.Mean, o.Std = [3]float32{}, [3]float32{1, 1, 1}
+	if o.Layout == HWC {
+		return newPlaneAt(o, 8, 3, 4)
+	}
+	return newPlaneAt(o, 8, 3*o.Height*o.Width, 1)
+}
+
+// newPlaneAt places the plane in a tensor.
+func newPlaneAt(o Options, bits, first, step int) writer {
 	switch o.DType {
 	case Float32:
-		return floats(o, bits, math.Float32bits)
+		return floats(o, bits, math.Float32bits).at(first, step)
 	case Float16:
-		return floats(o, bits, half.Of32)
+		return floats(o, bits, half.Of32).at(first, step)
 	case BFloat16:
-		return floats(o, bits, half.Brain)
+		return floats(o, bits, half.Brain).at(first, step)
 	case Uint16:
-		return integers[uint16](bits)
+		return integers[uint16](bits).at(first, step)
 	}
-	return integers[uint8](bits)
+	return integers[uint8](bits).at(first, step)
+}
+
+func (t *plane[T]) at(first, step int) *plane[T] {
+	t.first, t.step = first, step
+	return t
 }
 
 func floats[T uint16 | uint32](o Options, bits int, of func(float32) T) *plane[T] {
@@ -59,7 +79,11 @@ func (t *plane[T]) to(dst []byte, flip bool) (err error) {
 func (t *plane[T]) end() error { return nil }
 
 func (t *plane[T]) row(y int, row resize.Row) {
-	o, mask := t.dst[y*len(row):][:len(row)], uint64(len(t.table)-1)
+	if t.step > 1 {
+		t.spread(y, row)
+		return
+	}
+	o, mask := t.dst[t.first+y*len(row):][:len(row)], uint64(len(t.table)-1)
 	if t.flip {
 		for x, p := range row {
 			o[len(o)-1-x] = t.table[p&mask]
@@ -68,6 +92,17 @@ func (t *plane[T]) row(y int, row resize.Row) {
 	}
 	for x, p := range row {
 		o[x] = t.table[p&mask]
+	}
+}
+
+// spread writes a row among the other channels.
+func (t *plane[T]) spread(y int, row resize.Row) {
+	o, w := t.dst[t.step*y*len(row):][:t.step*len(row)], len(row)
+	for x, p := range row {
+		if t.flip {
+			x = w - 1 - x
+		}
+		o[t.step*x+t.first] = t.table[p&255]
 	}
 }
 

@@ -3,6 +3,7 @@ package codec
 import (
 	"image"
 	"image/color"
+	"slices"
 )
 
 // A Blender is a Decoder that can lay pictures with alpha on a color. Otherwise alpha is dropped.
@@ -12,6 +13,24 @@ type Blender interface {
 
 // Blend implements Blender.
 func (d *Go) Blend(background [3]byte) { d.background = &background }
+
+// KeepAlpha lets Decode return alpha.
+func (d *Go) KeepAlpha() { d.keep = true }
+
+// alphaIn returns the alpha of a rectangle, or nil without alpha.
+func (d *Go) alphaIn(m image.Image, r image.Rectangle) []byte {
+	at, _ := alphaOf(m)
+	if at == nil {
+		return nil
+	}
+	d.alpha = slices.Grow(d.alpha[:0], r.Dx()*r.Dy())
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for x := r.Min.X; x < r.Max.X; x++ {
+			d.alpha = append(d.alpha, at(x, y))
+		}
+	}
+	return d.alpha
+}
 
 // blend lays the decoded pixels of a rectangle on the background, as Pillow's Image.paste with the
 // alpha as mask.

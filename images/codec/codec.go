@@ -78,8 +78,9 @@ type Decoder interface {
 
 // Pixels is a decoded rectangle: 3 bytes a pixel.
 type Pixels struct {
-	RGB  []byte          // Rect.Dx() * 3 bytes a row
-	Rect image.Rectangle // in pixels of the picture at 1/Denom of its size; it covers the rectangle of the request
+	RGB   []byte          // Rect.Dx() * 3 bytes a row
+	Rect  image.Rectangle // in pixels of the picture at 1/Denom of its size; it covers the rectangle of the request
+	Alpha []byte          // a byte a pixel, where [Go.KeepAlpha] asks for it and the file has it
 	// Denom is the scale: 1, 2, 4 or 8. A picture of w pixels has ceil(w/Denom) then.
 	Denom int
 }

@@ -24,6 +24,8 @@ type Go struct {
 	sums   []int32
 
 	background *[3]byte // under alpha; nil drops alpha
+	keep       bool     // alpha
+	alpha      []byte
 }
 
 // Decode implements Decoder; the scale is always 1.
@@ -40,11 +42,15 @@ func (d *Go) Decode(data []byte, h Header, r image.Rectangle, _ int) (p Pixels, 
 	if d.background != nil {
 		d.blend(m, r)
 	}
-	return Pixels{RGB: d.rgb, Rect: r, Denom: 1}, nil
+	p = Pixels{RGB: d.rgb, Rect: r, Denom: 1}
+	if d.keep {
+		p.Alpha = d.alphaIn(m, r)
+	}
+	return p, nil
 }
 
 // Close implements Decoder.
-func (d *Go) Close() error { *d = Go{background: d.background}; return nil }
+func (d *Go) Close() error { *d = Go{background: d.background, keep: d.keep}; return nil }
 
 // Memory implements Decoder: the picture as the libraries return it, a progressive JPEG's
 // coefficients of 4 bytes, a WebP's Huffman trees, and the RGB pixels.

@@ -43,7 +43,7 @@ class ImageOptions(TypedDict, total=False):
     of: str | None
     like: str | None
     views: int | None
-    channels: Literal[1, 3]
+    channels: Literal[1, 3, 4]
     crop: Literal["center", "random_resized", "letterbox", "scale_jitter"] | None
     fill: int | Sequence[int]
     background: int | Sequence[int] | None
@@ -72,7 +72,7 @@ class ImageOptions(TypedDict, total=False):
 class Image(Checked):
     """How the images in a column are decoded, cropped, resized and augmented.
 
-    A row gives a tensor of 3 channels, RGB, or of one. Names and defaults are as in
+    A row gives a tensor of 3 channels, RGB, of 4 with alpha, or of one. Names and defaults are as in
     ``torchvision.transforms.v2``; resizing is antialiased. JPEG, PNG, WebP, GIF,
     BMP and TIFF can be decoded, of animations the first frame. What
     is random depends on the data set's seed, the epoch and the row.
@@ -88,8 +88,9 @@ class Image(Checked):
         views (int, default None): how many images are made of each picture, each with a crop, a
             flip and colors of its own: [rows, views, 3, 224, 224]. None is one, without that
             dimension.
-        channels (3 or 1, default 3): 3 is RGB. 1 is a picture of one channel: gray, or the indices
-            of a palette. The tensor has a dimension of 1 for it.
+        channels (3, 4 or 1, default 3): 3 is RGB. 4 is RGB and alpha, which is 255 in files
+            without alpha. 1 is a picture of one channel: gray, or the indices of a palette. The
+            tensor has a dimension of 1 for it.
         crop ("center", "random_resized", "letterbox" or "scale_jitter", default None): which part
             of a picture is taken. None takes all of it and scales it to size, "center" resizes first
             and takes the center, "random_resized" takes a random part and scales it, as RandomResizedCrop,
@@ -143,7 +144,7 @@ class Image(Checked):
     of: str | None = None
     like: str | None = None
     views: int | None = None
-    channels: Literal[1, 3] = 3
+    channels: Literal[1, 3, 4] = 3
     crop: Literal["center", "random_resized", "letterbox", "scale_jitter"] | None = None
     fill: int | Sequence[int] = 0
     background: int | Sequence[int] | None = None
@@ -234,9 +235,11 @@ class Image(Checked):
                 found.found.append(f"like={self.like!r} shares {', '.join(_SHARED)}; leave {' and '.join(given)} out")
             spec["size"], spec["crop"] = [], ""
             spec["exif"] = True
-        if self.channels == 1 and self.background is not None:
-            found.found.append("background needs channels=3: samples of one channel are taken without alpha")
-        if self.channels == 1:
+        if self.channels != 3 and self.background is not None:
+            found.found.append("background needs channels=3: one channel is taken without alpha, and four keep it")
+        if self.channels == 4 and str(self.interpolation).startswith("nearest"):
+            found.found.append(f"channels=4 needs interpolation='bilinear' or 'bicubic', got {self.interpolation!r}")
+        if self.channels in (1, 4):
             found.found += [f"{name} needs channels=3" for name in ("color_jitter", "augment") if spec[name]]
         for step in [step for step in self.augment if step.moves] if spec["augment"] else ():
             for name in ("like", "geometry"):
@@ -304,8 +307,8 @@ def _column(name: str, column: Any) -> str:
 
 
 def _count(channels: Any) -> int:
-    if not is_whole(channels) or channels not in (1, 3):
-        raise OptionError(f"channels must be 1 or 3, {got(channels)}")
+    if not is_whole(channels) or channels not in (1, 3, 4):
+        raise OptionError(f"channels must be 1, 3 or 4, {got(channels)}")
     return int(channels)
 
 

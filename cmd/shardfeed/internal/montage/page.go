@@ -74,6 +74,9 @@ func New(all map[string]images.Options, epochs int, decoder func() (codec.Decode
 			o, draws = o.Follow(all[o.Like]), o.Like
 		}
 		o.Mean, o.Std, o.DType, o.Layout = [3]float32{}, [3]float32{}, images.Uint8, images.HWC
+		if o.Channels == 4 { // tiles are opaque
+			o.Channels = 3
+		}
 		if o.Channels == 1 {
 			o.DType = images.Float32 // which holds 8 bits and 16
 		}
