@@ -3,7 +3,7 @@
 python bench/rivals/views.py make DIRECTORY
 python bench/rivals/views.py simclr|dino shardfeed|torchvision DIRECTORY
 
-simclr is two crops of 224 with color jitter off, dino two of 224 and eight of 96. The rival runs in
+simclr is two crops of 224 without color jitter, dino two of 224 and eight of 96. The rival runs in
 two workers of torch's DataLoader over rows in memory, and decodes each file once; ours reads
 parquet. Prints one line of JSON: milliseconds of processor time a row of all processes, and rows a
 second.
