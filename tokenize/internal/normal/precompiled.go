@@ -22,7 +22,8 @@ type Precompiled struct {
 	texts []byte                  // each ends with a zero byte
 	stays [codePoints / 64]uint64 // bits of code points that the map leaves as they are, if they are clusters
 	joins *property.Classes       // joinsNext or joinsLast
-	most  int                     // bytes of the longest text
+	grows [256]int                // by the first byte of a key: how many bytes its text has more than the key, at most
+	most  int                     // a byte becomes at most so many
 }
 
 // textMost is the size of the longest text that a map may have: NFKC's has 33 bytes.
@@ -45,17 +46,53 @@ func NewPrecompiled(charsmap []byte) (*Precompiled, error) {
 	if !utf8.Valid(p.texts) {
 		return nil, errors.New("precompiled_charsmap maps to text that is not UTF-8")
 	}
+	longest := 0
 	for text := range bytes.SplitSeq(p.texts, []byte{0}) {
 		if len(text) > textMost {
 			return nil, fmt.Errorf("precompiled_charsmap maps to a text of %d bytes, at most %d are possible", len(text), textMost)
 		}
-		p.most = max(p.most, len(text))
+		longest = max(longest, len(text))
 	}
 	for i := range p.units {
 		p.units[i] = binary.LittleEndian.Uint32(rest[word*i:])
 	}
 	p.findStays()
+	p.findGrowth(longest)
 	return p, nil
+}
+
+// findGrowth finds how much longer than their keys texts are. A map that is no tree, so that it has
+// more keys than units, is taken to have the longest text for each.
+func (p *Precompiled) findGrowth(longest int) {
+	left := len(p.units)
+	var walk func(at uint32, first byte, depth int)
+	walk = func(at uint32, first byte, depth int) {
+		if left--; left < 0 {
+			return
+		}
+		for b := uint32(1); b < 256; b++ {
+			next, key, ok := p.step(at, b)
+			if depth == 1 {
+				first = byte(b)
+			}
+			switch {
+			case !ok:
+			case key:
+				if to, found := p.text(next); found {
+					p.grows[first] = max(p.grows[first], len(to)-depth)
+				}
+			case depth < clusterMost:
+				walk(next, first, depth+1)
+			}
+		}
+	}
+	walk(offset(p.units[0]), 0, 1)
+	for b := range p.grows {
+		if left < 0 {
+			p.grows[b] = longest
+		}
+		p.most = max(p.most, 1+(p.grows[b]+sizeBy(byte(b))-1)/sizeBy(byte(b)))
+	}
 }
 
 // findStays sets the bits of code points that start with no key, and are clusters unless the next
@@ -102,30 +139,42 @@ func (p *Precompiled) Append(dst, text []byte) (out []byte, changed bool) {
 }
 
 // Needs implements [Normalizer]. It counts the text of a key for each character that starts with
-// one, also where that belongs to a cluster.
+// one, also where that belongs to a cluster: first by the character's first byte alone, which is
+// enough for all but long texts.
 func (p *Precompiled) Needs(text []byte) (size, beside int) {
-	if n := len(text) * max(1, p.most); n <= Loose {
+	if n := len(text) * p.most; n <= Loose {
 		return n, 0
 	}
-	v, changed := char.Of(text), false
 	size = len(text)
-	for i := 0; i < len(text); {
-		r, n := uint32(text[i]), 1
-		if r >= utf8.RuneSelf {
-			r, n = v.Rune(i)
-		}
-		if p.stays[r/64]>>(r%64)&1 == 0 {
-			if to, found := p.find(text[i:min(len(text), i+clusterMost)]); found {
-				size += max(0, len(to)-n)
-				changed = true
-			}
-		}
-		i += n
+	for _, b := range text {
+		size += p.grows[b]
 	}
-	if !changed {
-		return 0, 0
+	if size <= Loose {
+		return size, 0
+	}
+	size = len(text)
+	for i, b := range text {
+		if p.grows[b] == 0 || !utf8.RuneStart(b) {
+			continue
+		}
+		if to, found := p.find(text[i:min(len(text), i+clusterMost)]); found {
+			size += max(0, len(to)-sizeBy(b))
+		}
 	}
 	return size, 0
+}
+
+// sizeBy is the bytes of a character by its first one.
+func sizeBy(first byte) int {
+	switch {
+	case first < utf8.RuneSelf:
+		return 1
+	case first < 0xe0:
+		return 2
+	case first < 0xf0:
+		return 3
+	}
+	return utf8.UTFMax
 }
 
 // cluster is the function cluster. Most characters are clusters, which it finds sooner.
@@ -167,23 +216,35 @@ func (p *Precompiled) next(text []byte, i int) int {
 func (p *Precompiled) find(text []byte) (to []byte, found bool) {
 	at := offset(p.units[0])
 	for _, b := range text {
-		if at ^= uint32(b); b == 0 || at >= uint32(len(p.units)) {
+		next, key, ok := p.step(at, uint32(b))
+		if !ok {
 			return nil, false
 		}
-		unit := p.units[at]
-		if unit&(1<<31|0xff) != uint32(b) {
-			return nil, false
+		if key {
+			return p.text(next)
 		}
-		at ^= offset(unit)
-		if unit>>8&1 == 0 {
-			continue
-		}
-		if at >= uint32(len(p.units)) {
-			return nil, false
-		}
-		return p.text(p.units[at] & (1<<31 - 1))
+		at = next
 	}
 	return nil, false
+}
+
+// step goes from the children at a place to those of the child of a byte, or to the text of a key
+// that ends with it.
+func (p *Precompiled) step(at, b uint32) (next uint32, key, ok bool) {
+	if at ^= b; b == 0 || at >= uint32(len(p.units)) {
+		return 0, false, false
+	}
+	unit := p.units[at]
+	if unit&(1<<31|0xff) != b {
+		return 0, false, false
+	}
+	if at ^= offset(unit); unit>>8&1 == 0 {
+		return at, false, true
+	}
+	if at >= uint32(len(p.units)) {
+		return 0, false, false
+	}
+	return p.units[at] & (1<<31 - 1), true, true
 }
 
 // offset is the distance of a unit of darts-clone to its children.

@@ -107,6 +107,7 @@ func TestPrecompiledRefuses(t *testing.T) {
 func FuzzPrecompiled(f *testing.F) {
 	f.Add(charsmap([]byte("aé中"), "b"), "a é中\r\n")
 	f.Add(charsmap([]byte{0xf0}, "é"), "\U0001f600\u0301")
+	f.Add(charsmap([]byte("aé中"), strings.Repeat("中", 9)), "中 text 中a")
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
 		p, err := NewPrecompiled(data)
 		if err != nil || !utf8.ValidString(text) {
@@ -114,6 +115,11 @@ func FuzzPrecompiled(f *testing.F) {
 		}
 		if got := apply(p, text); !utf8.ValidString(got) {
 			t.Errorf("%+q became %+q", text, got)
+		}
+		long := []byte(strings.Repeat(text, 1+Loose/max(1, len(text))))
+		size, _ := p.Needs(long)
+		if out, _ := p.Append(nil, long); len(out) > size {
+			t.Errorf("%d bytes of %+q needed %d bytes, %d were counted", len(long), text, len(out), size)
 		}
 	})
 }
