@@ -91,7 +91,7 @@ func TestSharedIsSeparate(t *testing.T) {
 	}
 }
 
-// The scale suits the largest result of all, and a file that is not expected is decoded by itself.
+// The scale suits the largest result of all, and a file that is not expected is decoded alone.
 func TestSharedScale(t *testing.T) {
 	for name, decoder := range decoders(t) {
 		if name == "go" { // which does not scale

@@ -17,7 +17,7 @@ func randomSelection(r *rand.Rand, rows int, share float64) Selection {
 	return s
 }
 
-// AppendRows has the rows of Each, behind those that are there.
+// AppendRows has the rows of Each, behind the earlier ones.
 func TestAppendRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, rows := range []int{0, 1, 63, 64, 65, 1000} {

@@ -23,7 +23,7 @@ type Precompiled struct {
 	stays [codePoints / 64]uint64 // bits of code points that the map leaves as they are, if they are clusters
 	joins *property.Classes       // joinsNext or joinsLast
 	grows [256]int                // by the first byte of a key: how many bytes its text has more than the key, at most
-	most  int                     // a byte becomes at most so many
+	most  int                     // bytes that a byte of text becomes, at most
 }
 
 // textMost is the size of the longest text that a map may have: NFKC's has 33 bytes.
@@ -61,8 +61,8 @@ func NewPrecompiled(charsmap []byte) (*Precompiled, error) {
 	return p, nil
 }
 
-// findGrowth finds how much longer than their keys texts are. A map that is no tree, so that it has
-// more keys than units, is taken to have the longest text for each.
+// findGrowth finds how much longer than their keys texts are. In a damaged map, whose units may lead
+// to each other in circles, each key counts as the longest text.
 func (p *Precompiled) findGrowth(longest int) {
 	left := len(p.units)
 	var walk func(at uint32, first byte, depth int)
@@ -139,8 +139,8 @@ func (p *Precompiled) Append(dst, text []byte) (out []byte, changed bool) {
 }
 
 // Needs implements [Normalizer]. It counts the text of a key for each character that starts with
-// one, also where that belongs to a cluster: first by the character's first byte alone, which is
-// enough for all but long texts.
+// one, also where that belongs to a cluster. Only long texts need a search for the keys; for others
+// the first bytes of their characters suffice.
 func (p *Precompiled) Needs(text []byte) (size, beside int) {
 	if n := len(text) * p.most; n <= Loose {
 		return n, 0
@@ -228,8 +228,8 @@ func (p *Precompiled) find(text []byte) (to []byte, found bool) {
 	return nil, false
 }
 
-// step goes from the children at a place to those of the child of a byte, or to the text of a key
-// that ends with it.
+// step follows a byte from a node of the trie, given as the place of its children. next is the next
+// node, or the text of a key that ends there.
 func (p *Precompiled) step(at, b uint32) (next uint32, key, ok bool) {
 	if at ^= b; b == 0 || at >= uint32(len(p.units)) {
 		return 0, false, false

@@ -30,7 +30,7 @@ class Images:
 class Worker:
     """A decoder and its thread. Training waits for it only if it needs a batch at once.
 
-    close() returns nvJPEG's memory when the thread has done what was started.
+    close() returns nvJPEG's memory when the thread has finished.
     """
 
     def __init__(self, device: torch.device) -> None:
