@@ -62,8 +62,10 @@ BUILD ?= build # empty: bin/ is current, and what runs there at this time must n
 # go test with a line for each package, and at the end the skipped tests with their reasons and the failed ones with their output.
 GOTESTSUM := bin/gotestsum --format-hide-empty-pkg --
 
-# How many packages are tested at a time: some tests wait, so one more than there are processors.
+# How many packages of Go, and files of Python, are tested at a time: some tests wait, so one more than there are processors. Those of
+# Python are large, so at most four.
 PACKAGES = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
+WORKERS = $$(($(PACKAGES) < 4 ? $(PACKAGES) : 4))
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -150,9 +152,9 @@ cross-build:
 test-python: cross-quick corrupt test-package
 
 # The Python package against the engine that was built just now, with torch and the frameworks around it. The tests of one file run in one
-# process, as many files at a time as there are processors, at most four; PYTEST='-n 0' runs all in this one.
+# process, one file more at a time than there are processors, at most four; PYTEST='-n 0' runs all in this one.
 test-package: $(BUILD)
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 # The suites of the driver run on the fake one and on the machine's; with SHARDFEED_GPU=require a test that finds no device fails, and does not skip.
 test-gpu: export SHARDFEED_GPU = require

@@ -185,7 +185,7 @@ func TestChecksOfAnOption(t *testing.T) {
 	elsewhere := map[string][]string{ // fields of other structs, and contradictions of other options
 		"Addresses": {"iterable/sources.go"}, "Weight": {"iterable/sources.go"}, "Memory": {"iterable/take.go", "loader/map.go"},
 		"Tail": {"iterable/stream.go", "loader/options.go"}, "BatchSize": {"loader/map.go", "validate.go"}, "Workers": {"loader/map.go"},
-		"Scale": {"images/options.go", "batches.go"},
+		"Scale": {"images/options.go", "batches.go"}, "Pack": {"iterable/internal/samples/pack.go"},
 	}
 	checks := filesWith(t, root,
 		`(?:Within|OneOf)\((?:fmt\.Sprintf\()?"(\w+)`, `(?:Add|wrong|NewError)\((?:fmt\.Sprintf\()?"(\w+)[^"]*"(?:, \w+\))?, (?:nil, |err, )?.must`, `Field: "(\w+)", Text: .must`)

@@ -184,7 +184,7 @@ def names_both(text: str) -> bool:
 
 
 def test_ranks_with_different_tokenizers_on_one_node(job: str, table: Path, two_files: list[Path]) -> None:
-    for rank in readers(2, lambda rank: [table, "--batch-size", 4, "--tokenizer", two_files[rank]]):
+    for rank in readers(2, lambda rank: [table, "--batch-size", 4, "--pause", 0.2, "--tokenizer", two_files[rank]]):
         said, words = rank.communicate(timeout=250)
         assert rank.returncode == 3, words
         last = json.loads(said.splitlines()[-1])
