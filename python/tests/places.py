@@ -43,7 +43,7 @@ def table(kind: str, name: str, scratch: Path) -> tuple[Path, list[int]]:
     return directory, sorted(row[latest["columns"].index("id")] for row in latest["rows"])
 
 
-# For adapters: a kind of table or "parquet", its name, and where it is.
+# What tests of adapters read: the kind of table or "parquet", the table's name, and the store.
 OF_ADAPTERS = [
     ("delta", "vectors", "file"),
     ("iceberg", "v3", "file"),  # deletion vectors

@@ -26,7 +26,7 @@ PACKAGES = (
 def problems(example: str, names: dict[str, Any]) -> list[str]:
     """The calls that would fail before they do anything.
 
-    names are the package's objects that earlier examples of the page imported; it gets those of this one.
+    names holds the objects of the package that examples of the page have imported so far; the imports of this one are added.
     """
     tree = ast.parse(example)
     _imported(tree, names)

@@ -71,13 +71,9 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// Each view has a tile, by the name of its result.
-func TestTilesOfViews(t *testing.T) {
-	p, err := New(map[string]images.Options{"pair": {Of: "img", Views: 2, Height: 7, Crop: images.CropRandomResized, Flip: 0.5}}, 1, inGo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
+// grayPNG is the file of a gray picture.
+func grayPNG(t *testing.T) []byte {
+	t.Helper()
 	m := image.NewGray(image.Rect(0, 0, 13, 11))
 	for i := range m.Pix {
 		m.Pix[i] = byte(i)
@@ -86,8 +82,19 @@ func TestTilesOfViews(t *testing.T) {
 	if err := png.Encode(&file, m); err != nil {
 		t.Fatal(err)
 	}
+	return file.Bytes()
+}
+
+// Each view has a tile, by the name of its result.
+func TestTilesOfViews(t *testing.T) {
+	p, err := New(map[string]images.Options{"pair": {Of: "img", Views: 2, Height: 7, Crop: images.CropRandomResized, Flip: 0.5}}, 1, inGo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	file := grayPNG(t)
 	columns := []*column.Array{
-		{Field: &column.Field{Name: "img", Kind: column.Binary}, Len: 1, Offsets: []int32{0, int32(file.Len())}, Data: file.Bytes()},
+		{Field: &column.Field{Name: "img", Kind: column.Binary}, Len: 1, Offsets: []int32{0, int32(len(file))}, Data: file},
 		{Field: &column.Field{Kind: column.Fixed, Type: column.TypeInt64, Made: true}, Len: 1, Data: make([]byte, 8)},
 		{Field: &column.Field{Kind: column.Fixed, Type: column.TypeInt32, Made: true}, Len: 1, Data: make([]byte, 4)},
 	}
@@ -110,17 +117,10 @@ func TestTilesOfMasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	m := image.NewGray(image.Rect(0, 0, 13, 11))
-	for i := range m.Pix {
-		m.Pix[i] = byte(i)
-	}
-	var file bytes.Buffer
-	if err := png.Encode(&file, m); err != nil {
-		t.Fatal(err)
-	}
+	file := grayPNG(t)
 	var tiles [][]byte
 	for _, c := range p.columns {
-		tile, err := c.tile(file.Bytes(), loader.ImageSeed(0, 0, 5, 0, c.draws, c.view))
+		tile, err := c.tile(file, loader.ImageSeed(0, 0, 5, 0, c.draws, c.view))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,7 +142,7 @@ class Connection:
     def map(self, *, locate: Sequence[int] = (), epoch: int | None = None, **more: Any) -> dict[str, Any]:
         """Opens rows by number, and returns Mapped. Not while rows are asked for.
 
-        What is random in later rows is that of the epoch; None leaves it as it is. more are other members of Map.
+        epoch selects the random draws of later rows; None keeps the current one. more has other members of Map.
         """
         self._finish("opening rows by number")
         request = {"locate": list(locate), "epoch": epoch, **more}
