@@ -13,11 +13,10 @@ import json
 import os
 import pathlib
 import sys
-import tempfile
 import time
 
 import sets
-from models import started
+from models import opened, started
 from run import find
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -39,14 +38,8 @@ def main():
     args = options.parse_args()
     find(args.device)
     deadline = time.monotonic() + 60 * args.minutes
-    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-jpeg-") as scratch:
-        os.environ.setdefault("SHARDFEED_RUNTIME_DIR", os.path.join(scratch, "run"))
-        os.environ.setdefault("SHARDFEED_BIN", str(ROOT / "bin" / "shardfeed"))
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python" / "src"), os.environ.get("PYTHONPATH", "")])
-        args.data = args.data or pathlib.Path(scratch) / "data"
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("w") as out:
-            missing = measure(args, deadline, out)
+    with opened(args) as out:
+        missing = measure(args, deadline, out)
     if missing:
         sys.exit("\n".join(f"NOT MEASURED: {line}" for line in missing))
 

@@ -56,14 +56,8 @@ def main():
     if args.device != "cpu":
         find(args.device)
     deadline = time.monotonic() + 60 * args.minutes
-    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-models-") as scratch:
-        os.environ.setdefault("SHARDFEED_RUNTIME_DIR", os.path.join(scratch, "run"))
-        os.environ.setdefault("SHARDFEED_BIN", str(ROOT / "bin" / "shardfeed"))
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python" / "src"), os.environ.get("PYTHONPATH", "")])
-        args.data = args.data or pathlib.Path(scratch) / "data"
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("w") as out:
-            records, missing = measure(args, deadline, out)
+    with opened(args) as out:
+        records, missing = measure(args, deadline, out)
     print("\n" + table(records))
     if args.smoke:
         print("The models and the data are tiny: these figures mean nothing.")
@@ -110,6 +104,19 @@ def groups(args, have):
 
 def names(cases):
     return ", ".join(what for what, _ in cases)
+
+
+@contextlib.contextmanager
+def opened(args):
+    """The file of --out, while processes find the engine and the package, and --data has a directory."""
+    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-gpu-") as scratch:
+        os.environ.setdefault("SHARDFEED_RUNTIME_DIR", os.path.join(scratch, "run"))
+        os.environ.setdefault("SHARDFEED_BIN", str(ROOT / "bin" / "shardfeed"))
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python" / "src"), os.environ.get("PYTHONPATH", "")])
+        args.data = args.data or pathlib.Path(scratch) / "data"
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        with args.out.open("w") as out:
+            yield out
 
 
 @contextlib.contextmanager
