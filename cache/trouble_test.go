@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,19 @@ func (c *complaints) events() Events {
 		defer c.mu.Unlock()
 		c.all = append(c.all, err)
 	}}
+}
+
+func (c *complaints) said() []error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.all)
+}
+
+// after closes a cache, which may be complaining in the background, and returns all it said.
+func (c *complaints) after(t *testing.T, cache *Cache) []error {
+	t.Helper()
+	closeTest(t, cache)
+	return c.said()
 }
 
 // smallDisk mounts a file system of so many bytes, which takes root.
@@ -70,9 +84,9 @@ func TestNoRoom(t *testing.T) {
 // still served, and it is said once.
 func TestFullDisk(t *testing.T) {
 	const size = 6 << 20
-	var said complaints
+	var heard complaints
 	source := &origin{}
-	c := openTest(t, Options{Dir: smallDisk(t, 4<<20), anyFileSystem: true, MinFree: 1e-9, Events: said.events()})
+	c := openTest(t, Options{Dir: smallDisk(t, 4<<20), anyFileSystem: true, MinFree: 1e-9, Events: heard.events()})
 	for range 2 {
 		for i := range 4 {
 			s := originShard(i, "v1", size)
@@ -86,9 +100,6 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	st := c.Stats()
-	if len(said.all) != 1 || !errors.Is(said.all[0], unix.ENOSPC) || st.Trouble != 1 {
-		t.Errorf("said %v", said.all)
-	}
 	if st.HitBytes < 1<<20 || st.FilledBytes < 1<<20 {
 		t.Errorf("what is held is not served: %v", st)
 	}
@@ -99,15 +110,18 @@ func TestFullDisk(t *testing.T) {
 	if _, err := c.Fill(t.Context(), source, s, []shard.Span{{N: size}}, nil); err == nil {
 		t.Error("a Fill does not say that the disk is full")
 	}
+	if said := heard.after(t, c); len(said) != 1 || !errors.Is(said[0], unix.ENOSPC) || st.Trouble != 1 {
+		t.Errorf("said %v", said)
+	}
 }
 
 // TestFullDiskDecoded: when decoded bytes fill a disk, what is held is lent and the rest is not
 // kept.
 func TestFullDiskDecoded(t *testing.T) {
 	const size = 6 << 20
-	var said complaints
+	var heard complaints
 	c := openTest(t, Options{
-		Dir: smallDisk(t, 4<<20), anyFileSystem: true, MinFree: 1e-9, DecodedLimit: 1 << 30, Events: said.events(),
+		Dir: smallDisk(t, 4<<20), anyFileSystem: true, MinFree: 1e-9, DecodedLimit: 1 << 30, Events: heard.events(),
 	})
 	refused := 0
 	for i := range 3 {
@@ -124,8 +138,8 @@ func TestFullDiskDecoded(t *testing.T) {
 		}
 	}
 	st := c.Stats()
-	if len(said.all) != 1 || !errors.Is(said.all[0], unix.ENOSPC) || refused == 0 {
-		t.Errorf("said %v, %d were refused", said.all, refused)
+	if said := heard.after(t, c); len(said) != 1 || !errors.Is(said[0], unix.ENOSPC) || refused == 0 {
+		t.Errorf("said %v, %d were refused", said, refused)
 	}
 	if st.DecodedHitBytes < 1<<20 || st.DecodedFilledBytes < 1<<20 {
 		t.Errorf("what is held is not lent: %+v", st)
@@ -139,9 +153,9 @@ func TestFullDiskDecoded(t *testing.T) {
 // and it is said once that no more is kept.
 func TestFloorIsKept(t *testing.T) {
 	const size, disk = 6 << 20, 16 << 20
-	var said complaints
+	var heard complaints
 	source := &origin{}
-	c := openTest(t, Options{Dir: smallDisk(t, disk), anyFileSystem: true, MinFree: 0.25, Events: Events{Low: said.events().Trouble}})
+	c := openTest(t, Options{Dir: smallDisk(t, disk), anyFileSystem: true, MinFree: 0.25, Events: Events{Low: heard.events().Trouble}})
 	for i := range 4 {
 		s := originShard(i, "v1", size)
 		if err := readRight(openShard(t, c, source, s), s, []shard.Range{{P: make([]byte, size)}}); err != nil {
@@ -156,8 +170,8 @@ func TestFloorIsKept(t *testing.T) {
 	if d.free < disk/4-1<<20 || c.Stats().FilledBytes < 4<<20 {
 		t.Errorf("%d of %d bytes are free, %d were filled", d.free, d.total, c.Stats().FilledBytes)
 	}
-	if len(said.all) != 1 || !strings.Contains(said.all[0].Error(), "of its disk's 16.0 MiB are free, and 25% of them stay so") {
-		t.Errorf("said %v", said.all)
+	if said := heard.after(t, c); len(said) != 1 || !strings.Contains(said[0].Error(), "of its disk's 16.0 MiB are free, and 25% of them stay so") {
+		t.Errorf("said %v", said)
 	}
 }
 
@@ -182,18 +196,20 @@ func TestTrouble(t *testing.T) {
 		{context.Canceled, false, false, false},
 	} {
 		t.Run(c.err.Error(), func(t *testing.T) {
-			var said complaints
-			cache := openTest(t, Options{Events: said.events()})
+			var heard complaints
+			cache := openTest(t, Options{Events: heard.events()})
 			for range 3 {
 				cache.diskError(&fs.PathError{Op: "write", Path: "x", Err: c.err})
 			}
-			if cache.disk.readsOff() != c.reads || cache.disk.fillsOff() != c.fills || (len(said.all) == 1) != c.saids || len(said.all) > 1 {
-				t.Errorf("%v: reads off %v, fills off %v, said %v", c.err, cache.disk.readsOff(), cache.disk.fillsOff(), said.all)
+			said := heard.said()
+			if cache.disk.readsOff() != c.reads || cache.disk.fillsOff() != c.fills || (len(said) == 1) != c.saids || len(said) > 1 {
+				t.Errorf("%v: reads off %v, fills off %v, said %v", c.err, cache.disk.readsOff(), cache.disk.fillsOff(), said)
 			}
 			cache.disk.well()
 			cache.diskError(c.err)
-			if again := len(said.all) == 2; again != (c.saids && !notAllowed(c.err)) {
-				t.Errorf("%v: said %d times", c.err, len(said.all))
+			said = heard.said()
+			if again := len(said) == 2; again != (c.saids && !notAllowed(c.err)) {
+				t.Errorf("%v: said %d times", c.err, len(said))
 			}
 		})
 	}
@@ -201,9 +217,9 @@ func TestTrouble(t *testing.T) {
 
 // TestRemovedDirectory: a cache whose directory is removed costs fetches, and is reported once.
 func TestRemovedDirectory(t *testing.T) {
-	var said complaints
+	var heard complaints
 	source := &origin{}
-	c := openTest(t, Options{DecodedLimit: 1 << 20, Events: said.events()})
+	c := openTest(t, Options{DecodedLimit: 1 << 20, Events: heard.events()})
 	for i := range 6 {
 		if i == 2 {
 			if err := os.RemoveAll(c.options.Dir); err != nil {
@@ -218,17 +234,17 @@ func TestRemovedDirectory(t *testing.T) {
 			settle(t, c)
 		}
 	}
-	if len(said.all) != 1 || !errors.Is(said.all[0], errRemoved) {
-		t.Errorf("reported: %v", said.all)
+	if said := heard.after(t, c); len(said) != 1 || !errors.Is(said[0], errRemoved) {
+		t.Errorf("reported: %v", said)
 	}
 }
 
 // TestUsageCutWhileOpen: without an account nothing is added, which is reported once, and held
 // bytes are served.
 func TestUsageCutWhileOpen(t *testing.T) {
-	var said complaints
+	var heard complaints
 	source := &origin{}
-	c := openTest(t, Options{Events: said.events()})
+	c := openTest(t, Options{Events: heard.events()})
 	for i := range 5 {
 		for _, n := range []int{0, i} {
 			s := originShard(n, "v1", 1000)
@@ -243,8 +259,9 @@ func TestUsageCutWhileOpen(t *testing.T) {
 			}
 		}
 	}
-	if len(said.all) != 1 || !errors.Is(said.all[0], errUsageCut) || c.Stats().HitBytes < 5000 {
-		t.Errorf("reported: %v; %+v", said.all, c.Stats())
+	st := c.Stats()
+	if said := heard.after(t, c); len(said) != 1 || !errors.Is(said[0], errUsageCut) || st.HitBytes < 5000 {
+		t.Errorf("reported: %v; %+v", said, st)
 	}
 }
 
@@ -286,8 +303,8 @@ func TestUnwritableFile(t *testing.T) {
 		t.Skip("root may open everything")
 	}
 	source, s := &origin{}, originShard(1, "v1", 1000)
-	var said complaints
-	c := openTest(t, Options{Events: said.events()})
+	var heard complaints
+	c := openTest(t, Options{Events: heard.events()})
 	o := openShard(t, c, source, s)
 	if err := readOnly(t.Context(), o, 0, 1000); err != nil {
 		t.Fatal(err)
@@ -303,8 +320,8 @@ func TestUnwritableFile(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(said.all) != 1 {
-		t.Errorf("said %v", said.all)
+	if said := heard.after(t, c); len(said) != 1 {
+		t.Errorf("said %v", said)
 	}
 }
 
