@@ -19,7 +19,8 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 os.environ["TZ"] = "UTC"
 time.tzset()
 
-from pyspark.sql import SparkSession  # noqa: E402 - Java reads the environment
+from pyspark.errors import AnalysisException  # noqa: E402 - Java reads the environment
+from pyspark.sql import SparkSession  # noqa: E402
 
 from values import rows  # noqa: E402
 
@@ -69,15 +70,22 @@ class Table:
         else:
             self.spark.conf.set(name, str(rows_of_a_part))
 
-    def finish(self, first: int = 0, columns: tuple[str, ...] = ("*",)) -> None:
-        """Write the rows of all versions, and remove what readers do not read."""
+    def finish(self, first: int = 0, ids: bool = False) -> None:
+        """Write the rows of all versions, and remove what readers do not read. With ids, versions that track rows have row IDs."""
         last = self.spark.sql(f"describe history delta.`{self.at}`").agg({"version": "max"}).collect()[0][0]
-        found = {}
+        found, tracked = {}, 0
         for v in range(first, last + 1):
-            found[str(v)] = rows(self.spark.read.format("delta").option("versionAsOf", v).load(str(self.at)).selectExpr(*columns))
+            frame = self.spark.read.format("delta").option("versionAsOf", v).load(str(self.at))
+            if ids:
+                try:
+                    frame = frame.selectExpr("*", "_metadata.row_id as _row_id")
+                    tracked += 1
+                except AnalysisException:  # it does not track rows
+                    pass
+            found[str(v)] = rows(frame)
         write(self.rows, found)
         tidy(self.at)
-        print(self.at.name, last + 1, "versions", flush=True)
+        print(self.at.name, last + 1, "versions", *([tracked, "with row IDs"] if tracked else []), flush=True)
 
 
 def write(name: Path, versions: dict[str, Any]) -> None:
@@ -166,7 +174,7 @@ def tracked(spark: SparkSession, out: Path) -> None:
         insert.format(70, 75).replace("text '", "late '"),
         "delete from T where id in (3, 71)",
     )
-    table.finish(columns=("*", "_metadata.row_id as _row_id"))
+    table.finish(ids=True)
 
 
 def parts(spark: SparkSession, out: Path) -> None:

@@ -277,7 +277,7 @@ class Spark:
             properties["delta.columnMapping.mode"] = mode
         properties["delta.enableTypeWidening"] = r.choice(["true", "false"])
         properties["delta.checkpointPolicy"] = r.choice(["classic", "v2"])
-        if r.random() < 0.3:
+        if r.random() < 0.5:
             properties["delta.enableRowTracking"] = "true"
         if r.random() < 0.3:
             properties["delta.enableInCommitTimestamps"] = "true"
@@ -329,6 +329,10 @@ class Spark:
     def use_vectors(self) -> None:
         self.table.sql("alter table T set tblproperties ('delta.enableDeletionVectors'='true')")
 
+    def track_rows(self) -> None:
+        """Give all rows IDs, in old files too."""
+        self.table.sql("alter table T set tblproperties ('delta.enableRowTracking'='true')")
+
     def overwrite(self) -> None:
         self.table.sql("insert overwrite T " + self.select(12))
 
@@ -348,7 +352,7 @@ class Spark:
         self.table.sql(f"create table T shallow clone delta.`{source}`")
         self.delete()
         self.append()
-        self.table.finish()
+        self.table.finish(ids=True)
 
     def run(self) -> None:
         """Write the history and its rows."""
@@ -363,6 +367,7 @@ class Spark:
                 self.widen,
                 self.map_names,
                 self.use_vectors,
+                self.track_rows,
                 self.overwrite,
                 self.optimize,
                 self.restore,
@@ -375,7 +380,7 @@ class Spark:
                 step()
             except Exception as e:  # what the writer cannot do is no step of the history
                 failed.append(f"{step.__name__}: {str(e)[:60]}")
-        self.table.finish()
+        self.table.finish(ids=True)
         if self.random.random() < 0.3:
             self.clone()
         if failed:
