@@ -185,7 +185,7 @@ func (m *Reader) readPieces(ctx context.Context, raw *Raw, pieces []footer.Piece
 
 // borrow fills the pieces that the shard lends and returns the others.
 func (m *Reader) borrow(raw *Raw, pieces []footer.Piece) (left []footer.Piece, err error) {
-	f := fetched{spans: mergePieces(pieces)}
+	f := fetched{spans: footer.MergePieces(pieces)}
 	f.bytes = make([][]byte, len(f.spans))
 	for i, s := range f.spans {
 		if s.Off < 0 || s.N < 0 || s.End() > m.shards[raw.Rows.Shard].Size {
@@ -218,7 +218,7 @@ func (m *Reader) borrow(raw *Raw, pieces []footer.Piece) (left []footer.Piece, e
 // one row group, so that the store may read the gaps too.
 func (m *Reader) copyPieces(ctx context.Context, raw *Raw, pieces []footer.Piece) (err error) {
 	defer exceeded(&err)
-	f := fetched{spans: mergePieces(pieces)}
+	f := fetched{spans: footer.MergePieces(pieces)}
 	total := int64(0)
 	for _, s := range f.spans {
 		total += s.N
@@ -256,7 +256,7 @@ func (m *Manifest) Spans(g int) []shard.Span {
 		k := r.Chunk(n.Leaf.Index, group)
 		spans[i] = shard.Span{Off: r.Start.At(k), N: r.Compressed.At(k)}
 	}
-	return mergeSpans(spans)
+	return footer.MergeSpans(spans)
 }
 
 // SpansOf returns the spans that the projection and rules need of a shard to read some rows, which
@@ -271,32 +271,7 @@ func (m *Reader) SpansOf(rows []Rows) (spans []shard.Span, err error) {
 			spans = append(spans, shard.Span{Off: c.pagesOff, N: c.pagesLen}, shard.Span{Off: c.dictOff, N: c.dictLen})
 		}
 	}
-	return mergeSpans(spans), nil
-}
-
-// mergeSpans returns the fewest spans that cover all of these and nothing else: spans that touch or
-// overlap become one. Empty ones are left out.
-func mergeSpans(spans []shard.Span) []shard.Span {
-	all := slices.DeleteFunc(slices.Clone(spans), func(s shard.Span) bool { return s.N == 0 })
-	slices.SortFunc(all, func(a, b shard.Span) int { return cmp.Compare(a.Off, b.Off) })
-	merged := all[:0]
-	for _, s := range all {
-		if k := len(merged) - 1; k >= 0 && s.Off <= merged[k].End() {
-			merged[k].N = max(merged[k].N, s.End()-merged[k].Off)
-			continue
-		}
-		merged = append(merged, s)
-	}
-	return merged
-}
-
-// mergePieces is mergeSpans of pieces.
-func mergePieces(pieces []footer.Piece) []shard.Span {
-	all := make([]shard.Span, len(pieces))
-	for i, p := range pieces {
-		all[i] = p.Span
-	}
-	return mergeSpans(all)
+	return footer.MergeSpans(spans), nil
 }
 
 // fetched is the bytes of merged spans.

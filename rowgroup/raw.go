@@ -109,7 +109,7 @@ func (r *Raw) forget(end int64) {
 
 // recheck verifies, after their use, the lent bytes that were not verified on the way.
 func (r *Raw) recheck() error {
-	verified := mergeSpans(r.verified)
+	verified := footer.MergeSpans(r.verified)
 	for i, lent := range r.lent {
 		if err := r.recheckSpan(i, lent, verified); err != nil {
 			return err

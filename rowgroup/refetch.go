@@ -92,5 +92,5 @@ func (r *Raw) spans() []shard.Span {
 	for _, c := range r.chunks {
 		all = append(all, shard.Span{Off: c.pagesOff, N: int64(len(c.pages))}, shard.Span{Off: c.dictOff, N: int64(len(c.dict))})
 	}
-	return mergeSpans(all)
+	return footer.MergeSpans(all)
 }

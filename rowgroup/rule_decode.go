@@ -6,6 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
 	"github.com/shardfeed/shardfeed/shard"
@@ -234,7 +235,7 @@ func expandWords[V uint32 | uint64, C uint8 | uint16 | uint32](dst, table []V, c
 // recheckRules verifies, after their use, the lent bytes of the rule columns. Decode does not use
 // the bytes of shared columns again, so it need not verify them.
 func (r *Raw) recheckRules() error {
-	verified := mergeSpans(r.verified)
+	verified := footer.MergeSpans(r.verified)
 	r.used, r.stale, r.verified = shard.Span{}, 0, r.verified[:0] // Decode starts from the front
 	for i := range r.rules {
 		b := &r.rules[i]

@@ -9,6 +9,7 @@ import (
 	parquetgo "github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -46,7 +47,7 @@ func TestRuleVerifiedAfterUse(t *testing.T) {
 	if _, err := d.DecodeRule(raw); err != nil {
 		t.Fatal(err)
 	}
-	verified := mergeSpans(from.verified)
+	verified := footer.MergeSpans(from.verified)
 	for i := range raw.rules {
 		for _, k := range raw.rules[i].chunks {
 			c := &raw.chunks[k]
@@ -62,7 +63,7 @@ func TestRuleVerifiedAfterUse(t *testing.T) {
 	if allRows(got) != allRows(want) {
 		t.Error("bytes that were verified are used again")
 	}
-	if v := mergeSpans(from.verified); !slices.Equal(v, mergeSpans(from.lent)) {
+	if v := footer.MergeSpans(from.verified); !slices.Equal(v, footer.MergeSpans(from.lent)) {
 		t.Errorf("%v was lent, %v verified", from.lent, v)
 	}
 }

@@ -23,11 +23,19 @@ func (s columnStats) Column(i int) rule.ColumnStats { return s[i] }
 var allNulls = rule.ColumnStats{Rows: 1, Nulls: 1, NullsKnown: true}
 
 // PartitionStats returns the statistics of the rule columns of a shard that need no read: partition
-// values, and columns that the shard lacks. Column i is Options.RuleColumns[i], here as in all
-// statistics.
-func (m *Manifest) PartitionStats(shard int) rule.Stats { return partitionStats(m.rulesOf(shard)) }
+// values, columns that the shard lacks, and IDs of rows. Column i is Options.RuleColumns[i], here
+// as in all statistics.
+func (m *Manifest) PartitionStats(shard int) rule.Stats {
+	rows := int64(0)
+	if m.first != nil && m.first[shard] < m.first[shard+1] {
+		last := &m.groups[m.first[shard+1]-1]
+		rows = last.First + last.Rows - m.groups[m.first[shard]].First
+	}
+	return partitionStats(m.rulesOf(shard), rows)
+}
 
-func partitionStats(rules []boundRule) columnStats {
+// partitionStats is PartitionStats of a shard of a number of rows; 0 is unknown.
+func partitionStats(rules []boundRule, rows int64) columnStats {
 	s := make(columnStats, len(rules))
 	for i := range rules {
 		switch n := rules[i].column(); {
@@ -38,6 +46,8 @@ func partitionStats(rules []boundRule) columnStats {
 			s[i] = allNulls
 		case n.Partition != nil:
 			s[i] = rule.ColumnStats{Rows: 1, NullsKnown: true, Distinct: constantColumn(n.Field, n.Partition).Values}
+		case n.Numbers != nil && n.Leaf == nil:
+			s[i] = n.Numbers.Stats(allNulls, 0, rows)
 		}
 	}
 	return s
@@ -62,7 +72,7 @@ func (b *boundRule) column() *schema.Node {
 // statLeaf is the leaf that holds the rule column's values, one a row, or nil.
 func (b *boundRule) statLeaf() *schema.Node {
 	n := b.column()
-	if n == nil || n.Missing || n.Partition != nil || n.Numbers != nil || n.Leaf == nil || n.Leaf.MaxRep > 0 || n.Field.Kind != column.Fixed && n.Field.Kind != column.Binary {
+	if n == nil || n.Missing || n.Partition != nil || n.Leaf == nil || n.Leaf.MaxRep > 0 || n.Field.Kind != column.Fixed && n.Field.Kind != column.Binary {
 		return nil
 	}
 	return n
@@ -92,7 +102,7 @@ func (m *Reader) ShardStats(ctx context.Context, shard int) (*ShardStats, error)
 		return nil, fmt.Errorf("statistics: there is no shard %d", shard)
 	}
 	rules := m.rulesOf(shard)
-	s := &ShardStats{m: m, shard: shard, rules: rules, facts: partitionStats(rules), groups: map[int]columnStats{}}
+	s := &ShardStats{m: m, shard: shard, rules: rules, facts: partitionStats(rules, 0), groups: map[int]columnStats{}}
 	err := s.readFooter(ctx)
 	if err != nil {
 		return nil, &Error{Op: "statistics", URI: m.shards[shard].URI, RowGroup: -1, Page: -1, Err: err}
@@ -148,8 +158,27 @@ func (s *ShardStats) read(ctx context.Context, span shard.Span) ([]byte, error) 
 }
 
 // Group returns the statistics of row group g of the shard.
-func (s *ShardStats) Group(g int) rule.Stats { return s.group(g) }
+func (s *ShardStats) Group(g int) rule.Stats {
+	return s.numbered(s.group(g), g, 0, s.record.Rows.At(g))
+}
 
+// numbered returns all, the statistics of stored values in rows lo to hi - 1 of row group g, with
+// the statistics of their IDs.
+func (s *ShardStats) numbered(all columnStats, g int, lo, hi int64) columnStats {
+	groups := s.m.groups[s.m.first[s.shard]:]
+	all = slices.Clone(all)
+	for i := range s.rules {
+		if n := s.rules[i].column(); n != nil && n.Numbers != nil {
+			if n.Leaf == nil {
+				all[i] = allNulls
+			}
+			all[i] = n.Numbers.Stats(all[i], groups[g].First-groups[0].First+lo, hi-lo)
+		}
+	}
+	return all
+}
+
+// group returns the statistics of stored values in a row group.
 func (s *ShardStats) group(g int) columnStats {
 	if deep := s.groups[g]; deep != nil {
 		return deep

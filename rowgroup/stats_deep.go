@@ -24,7 +24,7 @@ func (s *ShardStats) Deepen(ctx context.Context, g int) error {
 	all := s.group(g)
 	for i := range s.rules {
 		n := s.rules[i].statLeaf()
-		if n == nil || n.Leaf.Convert == schema.ConvertNull {
+		if n == nil || n.Leaf.Convert == schema.ConvertNull || n.Numbers != nil { // IDs differ: no dictionary codes them
 			continue
 		}
 		if err := s.deepen(ctx, g, n, &all[i]); err != nil {
@@ -40,7 +40,7 @@ func (s *ShardStats) Deepen(ctx context.Context, g int) error {
 // has may be in it; nulls are not.
 func (s *ShardStats) Dictionary(ctx context.Context, g, i int) (*column.Array, error) {
 	n := s.rules[i].statLeaf()
-	if n == nil || n.Leaf.Convert == schema.ConvertNull || !s.allCoded(g, n) {
+	if n == nil || n.Leaf.Convert == schema.ConvertNull || n.Numbers != nil || !s.allCoded(g, n) {
 		return nil, nil
 	}
 	a, err := s.dictionary(ctx, g, n)

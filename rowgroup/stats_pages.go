@@ -46,7 +46,7 @@ func (s *ShardStats) Pages(ctx context.Context, g int) ([]RowRange, error) {
 		for i := range of {
 			of[i] = all[i].within(lo, &group[i])
 		}
-		ranges[r] = RowRange{Lo: lo, Hi: hi, Stats: of}
+		ranges[r] = RowRange{Lo: lo, Hi: hi, Stats: s.numbered(of, g, lo, hi)}
 	}
 	return ranges, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/racetest"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -180,7 +181,7 @@ func TestVerifiedAfterUse(t *testing.T) {
 						if allRows(got) != allRows(want) {
 							t.Error("bytes that were verified are used again")
 						}
-						if v := mergeSpans(from.verified); !slices.Equal(v, mergeSpans(from.lent)) {
+						if v := footer.MergeSpans(from.verified); !slices.Equal(v, footer.MergeSpans(from.lent)) {
 							t.Errorf("%v was lent, %v verified", from.lent, v)
 						}
 						if least := len(file) - forgetBytes - 2*recheckBytes; from.forgotten < least {
@@ -203,7 +204,7 @@ func TestDamageIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spans := mergeSpans(whole.lent)
+	spans := footer.MergeSpans(whole.lent)
 	last := spans[len(spans)-1].End() - 1
 	for at := spans[0].Off; at < last+200_000; at += 200_000 {
 		if _, _, err := decodeLent(t, file, min(at, last), Layout{}); !errors.Is(err, shard.ErrCorrupt) {

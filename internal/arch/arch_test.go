@@ -140,7 +140,7 @@ var rules = []rule{
 	{at: "internal/parquet", may: []string{"internal/mem"}}, // the format alone: no stores, no data sets
 	{at: "rowgroup/internal/block", may: []string{"column", "shard", "rule", "internal/half", "internal/mem", "internal/option", "internal/parquet"}},
 	{at: "rowgroup/internal/image", may: []string{"column", "shard", "rowgroup/internal/block", "internal/crc", "internal/mem", "internal/parquet"}},
-	{at: "rowgroup/internal/schema", may: []string{"column", "shard", "table", "internal/mem", "internal/option", "internal/parquet", "rowgroup/internal/block"}},                        // no files are read
+	{at: "rowgroup/internal/schema", may: []string{"column", "rule", "shard", "table", "internal/mem", "internal/option", "internal/parquet", "rowgroup/internal/block"}},                // no files are read
 	{at: "rowgroup/internal/footer", may: []string{"column", "shard", "internal/mem", "internal/parquet", "internal/segmentdir", "rowgroup/internal/block", "rowgroup/internal/schema"}}, // footers are read, and nothing else
 	{at: "rowgroup/internal/petastorm", may: []string{"column", "shard", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/footer"}},
 	{at: "rowgroup/internal/filetest"},

@@ -74,14 +74,6 @@ func AtShard(columns []*Node, shard int) []*Node {
 	return all
 }
 
-// bindTo refuses a column whose type does not hold numbers.
-func (n *Numbers) bindTo(to *column.Field) error {
-	if to.Type != column.TypeInt64 {
-		return fmt.Errorf("column %q: it has the IDs of rows, of type int64, and cannot be read as %s", to.Name, to)
-	}
-	return nil
-}
-
 // bindTo is the value as one of another field.
 func (v *PartitionValue) bindTo(from, to *column.Field) (*PartitionValue, error) {
 	if v.Null || to.Kind != column.Fixed || sameLayout(from, to) {

@@ -61,14 +61,6 @@ type Given struct {
 	nodes  []*Node          // by value, of a bound column
 }
 
-// Numbers are consecutive numbers of rows, as int64: those in the manifest, or the IDs that a table
-// gives to the rows of each shard.
-type Numbers struct {
-	IDs   bool
-	First int64   // ID of the shard's first row; -1 if rows have no ID
-	first []int64 // First, by shard
-}
-
 // A Leaf is one primitive column of a file as its footer describes it.
 type Leaf struct {
 	Index          int    // position among the file's leaves

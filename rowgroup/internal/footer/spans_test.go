@@ -1,4 +1,4 @@
-package rowgroup
+package footer
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ func TestMergeSpans(t *testing.T) {
 		{pairs{{4, 4}, {0, 0}, {4, 4}}, pairs{{4, 4}}},
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
-			if got := mergeSpans(spans(c.in)); !slices.Equal(got, spans(c.want)) {
+			if got := MergeSpans(spans(c.in)); !slices.Equal(got, spans(c.want)) {
 				t.Errorf("%v becomes %v, want %v", c.in, got, c.want)
 			}
 		})
