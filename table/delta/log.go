@@ -154,10 +154,19 @@ func (l *log) checkVersion(version int64) error {
 		return nil
 	}
 	if _, ok := l.commits[version]; ok {
-		return fmt.Errorf("%w: the log lacks a version before %d; it has %s", shard.ErrCorrupt, version, l.has())
+		return l.gap(version)
 	}
 	return &hinted{
 		fmt.Errorf("%w: there is no version %d: the table has %s", shard.ErrNotExist, version, l.has()),
 		"older versions go when the log is cleaned up",
 	}
+}
+
+// gap is the error of a version with a commit, before which one is missing.
+func (l *log) gap(version int64) error {
+	missing := version - 1
+	for ; l.commits[missing].URI != ""; missing-- {
+	}
+	err := fmt.Errorf("%w: the log lacks commit %d, which version %d needs: it has the versions %s", shard.ErrCorrupt, missing, version, l.has())
+	return &hinted{err, fmt.Sprintf("restore %s/%020d.json, or read one of these versions", logDir, missing)}
 }

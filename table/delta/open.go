@@ -31,12 +31,11 @@ func directory(address string) string {
 
 // wrap names the table in errors that name no file.
 func wrap(address string, err error) error {
-	if e := (*shard.Error)(nil); errors.As(err, &e) {
-		return err
-	}
 	e := &shard.Error{Op: "table", URI: "delta+" + address, Err: err}
 	if h := (*hinted)(nil); errors.As(err, &h) {
 		e.Hint = h.hint
+	} else if inner := (*shard.Error)(nil); errors.As(err, &inner) {
+		return err
 	}
 	return e
 }

@@ -2,7 +2,9 @@ package delta
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -43,21 +45,54 @@ type commit struct {
 	info     *info
 }
 
-// replay replays the log from a version back to the newest checkpoint.
-func (l *log) replay(ctx context.Context, version int64) (*replay, error) {
+// replay replays the log from a version back to the newest checkpoint, or if that is damaged, to an
+// older one from which all commits are left.
+func (l *log) replay(ctx context.Context, version int64) (r *replay, err error) {
 	if err := l.checkVersion(version); err != nil {
 		return nil, err
 	}
-	first := version + 1 // commit to replay
-	for ; first > 0 && l.checkpoints[first-1] == nil; first-- {
+	var damage *damagedCheckpoint
+	for first := range l.bases(version) {
+		if r, err = l.replayFrom(ctx, first, version); err == nil {
+			return r, nil
+		}
+		if damage != nil {
+			continue
+		}
+		if !errors.As(err, &damage) {
+			return nil, err
+		}
 	}
+	return nil, &hinted{
+		fmt.Errorf("the checkpoint of version %d cannot be read, and the log lacks commits to do without it: %w", damage.version, damage.error),
+		"restore the file, or read a version after a later checkpoint",
+	}
+}
+
+// bases yields the first commits from which the log can be replayed up to a version: the ones after
+// checkpoints, the newest first, and commit 0.
+func (l *log) bases(version int64) iter.Seq[int64] {
+	return func(yield func(first int64) bool) {
+		for first := version + 1; ; first-- {
+			if (first == 0 || l.checkpoints[first-1] != nil) && !yield(first) || first == 0 {
+				return
+			}
+			if _, ok := l.commits[first-1]; !ok {
+				return
+			}
+		}
+	}
+}
+
+// replayFrom replays the commits from first to a version, and the checkpoint before them.
+func (l *log) replayFrom(ctx context.Context, first, version int64) (*replay, error) {
 	commits, names := make([]commit, version+1-first), &partitions{}
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(l.parallel)
 	for i := range commits {
 		group.Go(func() (err error) {
 			commits[i], err = l.commit(inner, l.commits[first+int64(i)], names)
-			return err
+			return unfinished(err, first+int64(i))
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -73,11 +108,31 @@ func (l *log) replay(ctx context.Context, version int64) (*replay, error) {
 		}
 		commits[i] = commit{}
 	}
-	if first > 0 {
-		return r, l.readCheckpoint(ctx, r, l.checkpoints[first-1], names)
+	if first == 0 {
+		return r, nil
 	}
-	return r, nil
+	err := l.readCheckpoint(ctx, r, l.checkpoints[first-1], names)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, shard.ErrTransient) && !errors.Is(err, shard.ErrDenied) {
+		err = &damagedCheckpoint{first - 1, err}
+	}
+	return r, err
 }
+
+// unfinished adds to the error of a damaged commit what a reader can do.
+func unfinished(err error, version int64) error {
+	if e := (*shard.Error)(nil); version > 0 && errors.As(err, &e) && errors.Is(err, shard.ErrCorrupt) && e.Hint == "" {
+		e.Hint = fmt.Sprintf("if the commit is being written, try again; else read version %d, or repair the table", version-1)
+	}
+	return err
+}
+
+// A damagedCheckpoint is the error of a checkpoint that cannot be read.
+type damagedCheckpoint struct {
+	version int64
+	error
+}
+
+func (d *damagedCheckpoint) Unwrap() error { return d.error }
 
 // setTime sets the time of a version, whose commit may not be among the replayed ones.
 func (l *log) setTime(ctx context.Context, r *replay, version int64, replayed []commit) (err error) {
