@@ -76,7 +76,14 @@ const maxHint = 4 << 10 // bytes
 // hint last.
 func hinted(ctx context.Context, store shard.Store, dir, hint string) (string, error) {
 	if isMetadata(hint) {
-		return dir + path.Base(hint), nil
+		file := dir + path.Base(hint)
+		if _, err := store.List(ctx, file); errors.Is(err, shard.ErrNotExist) {
+			return "", &shard.Error{
+				Op: "table", URI: strings.TrimSuffix(dir, "/metadata/"), Err: fmt.Errorf("%w: %s, which version-hint.text names", shard.ErrNotExist, path.Base(hint)),
+				Hint: "correct the hint, or name a metadata file",
+			}
+		}
+		return file, nil
 	}
 	n, err := strconv.ParseInt(hint, 10, 64)
 	if err != nil {

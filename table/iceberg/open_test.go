@@ -161,6 +161,7 @@ func TestFind(t *testing.T) {
 		"hint":            {"2", "v1.metadata.json v2.metadata.json", "v2.metadata.json"},
 		"behind":          {"2", "v2.metadata.json v3.metadata.json v4.gz.metadata.json v6.metadata.json", "v4.gz.metadata.json"},
 		"a name":          {"00003-x.metadata.json", "00003-x.metadata.json 00004-y.metadata.json", "00003-x.metadata.json"},
+		"a missing name":  {"00005-z.metadata.json", "00003-x.metadata.json", "wh/t: table: does not exist: 00005-z.metadata.json, which version-hint.text names (correct the hint, or"},
 		"gone":            {"9", "v1.metadata.json v2.metadata.json.gz", "v2.metadata.json.gz"},
 		"of another kind": {"what", "v1.metadata.json", "v1.metadata.json"},
 		"no hint":         {"", "00009-a.metadata.json 00010-b.metadata.json 00008-c.gz.metadata.json", "00010-b.metadata.json"},
