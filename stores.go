@@ -99,16 +99,13 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 	hot := s.part(hotPart, leastHot, mostHot)
 	from.hot = h.hotOf(hot)
 	from.memory += hot
-	if s.LookMemory == 0 {
-		from.throughCache((*cache.Cache).WrapSmall) // what comes with the footers will be read
-	}
 	return from, nil
 }
 
-// throughCache puts the cache around the stores of servers by wrap, once around each though several
-// schemes share it. All but small shards are read through it once the footers are known, which the
-// index keeps, and before anything else is read.
-func (s *source) throughCache(wrap func(*cache.Cache, shard.Store) shard.Store) {
+// throughCache puts the cache around the stores of servers, once around each though several schemes
+// share it. It is called once the footers are known, which the index keeps, and before anything
+// else is read.
+func (s *source) throughCache() {
 	if s.cache == nil {
 		return
 	}
@@ -118,7 +115,7 @@ func (s *source) throughCache(wrap func(*cache.Cache, shard.Store) shard.Store) 
 			continue
 		}
 		if around[store] == nil {
-			around[store] = wrap(s.cache, store)
+			around[store] = s.cache.Wrap(store)
 		}
 		s.Stores[scheme] = around[store]
 	}

@@ -154,20 +154,31 @@ func TestRowIDsAreAskedFor(t *testing.T) {
 	}
 }
 
-// A table that does not track rows says so.
+// Names of row IDs that a table lacks are refused, with the way to read the IDs.
 func TestRowIDsThatAreNotTracked(t *testing.T) {
 	t.Setenv(dirVariable, t.TempDir())
-	for _, change := range []func(s *Spec){func(s *Spec) { s.Columns = []string{"_row_id"} }, func(s *Spec) { s.Filters = "_row_id = 4" }} {
-		s := tableSpec("7")
-		change(&s)
-		d, err := Open(t.Context(), s, Events{})
-		if err == nil {
-			t.Error(d.Close(t.Context()))
-			continue
-		}
-		for _, want := range []string{"does not track rows", "_row_id", "delta.enableRowTracking"} {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%q lacks %q", err, want)
+	for _, c := range []struct {
+		table, name string
+		want        []string
+	}{
+		{"rs", "_row_id", []string{"does not track rows in snapshot 7", `no column "_row_id"`, "SET TBLPROPERTIES ('delta.enableRowTracking' = 'true')"}},
+		{"tracked", "_metadata.row_id", []string{"Spark's name of the row ids (they are in the column _row_id)"}},
+		{"tracked", "_row_commit_version", []string{"_row_commit_version, the commit that changed a row last, cannot be read"}},
+		{"tracked", "_metadata.row_commit_version", []string{"cannot be read"}},
+	} {
+		for _, change := range []func(s *Spec){func(s *Spec) { s.Columns = []string{c.name} }, func(s *Spec) { s.Filters = c.name + " = 4" }} {
+			s := tableSpec("7")
+			s.Addresses = []string{"delta+testdata/tables/delta/" + c.table}
+			change(&s)
+			d, err := Open(t.Context(), s, Events{})
+			if err == nil {
+				t.Error(c.name, d.Close(t.Context()))
+				continue
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q lacks %q", err, want)
+				}
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
+	"github.com/shardfeed/shardfeed/table"
 )
 
 // findSources lists the shards of several sources.
@@ -23,6 +24,9 @@ func (o Options) findSources(ctx context.Context, stores shard.Stores) (parts []
 			return nil, &SourceError{s.Name, err}
 		}
 		own := s.options(o)
+		if o.MissingIsNull { // as row IDs are in a table without them
+			own.Columns = slices.DeleteFunc(slices.Clone(own.Columns), func(name string) bool { return name == table.RowID })
+		}
 		found, t, err := own.discover(ctx, stores, s.Addresses, of, cmp.Or(of.Listed(), o.Manifest.Of(i)))
 		if err != nil {
 			return nil, &SourceError{s.Name, err}

@@ -12,7 +12,7 @@ import (
 func TestTrackRows(t *testing.T) {
 	shards := []shard.Shard{{URI: "a"}, {URI: "b"}}
 	s := &Snapshot{Files: []File{{Shard: shards[0], Rows: 3, FirstRow: 70}, {Shard: shards[1], Rows: 2, FirstRow: -1}}}
-	if s.HasRowIDs() || s.FirstRows() != nil {
+	if s.TracksRows() || s.FirstRows() != nil {
 		t.Error("a table has IDs that it does not track")
 	}
 	s.TrackRows(9, "stored")
@@ -36,7 +36,7 @@ func TestTrackRows(t *testing.T) {
 		t.Error("IDs of one file of two are read")
 	}
 	own := &Snapshot{Fields: []Field{{Column: &column.Field{Name: RowID}}}, Files: s.Files}
-	if own.TrackRows(9); len(own.Fields) != 1 || own.FirstRows() != nil || !own.HasRowIDs() {
+	if own.TrackRows(9); len(own.Fields) != 1 || own.FirstRows() != nil || own.TracksRows() {
 		t.Errorf("fields are %+v", own.Fields)
 	}
 }

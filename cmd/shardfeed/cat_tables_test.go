@@ -74,6 +74,12 @@ func TestVerbsOfTables(t *testing.T) {
 			}
 		}
 	}
+	for _, verb := range []string{"schema", "count", "inspect", "plan", "doctor"} {
+		code, stdout, stderr := command(t, verb, "delta+../../testdata/tables/delta/tracked")
+		if said := stdout + stderr; code != 0 || !strings.Contains(said, "rows have ids, in the column _row_id") {
+			t.Errorf("%s of row ids: exit %d, %s", verb, code, said)
+		}
+	}
 	want := map[string]int64{}
 	for _, row := range versionOf(t, "vectors", "3") {
 		want[row["text"].(string)]++

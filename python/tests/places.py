@@ -21,15 +21,16 @@ s3, hdfs, gcs, azurite = servers.s3, servers.hdfs, clouds.gcs, clouds.azurite
 
 @dataclass
 class Place:
-    """An address, the storage options that reach it, and the ids that its writer reads."""
+    """An address, the storage options that reach it, and the ids that its writer reads in a column."""
 
     uri: str
     options: dict[str, Any]
     ids: list[int]
+    column: str = "id"
 
 
-def table(kind: str, name: str, scratch: Path) -> tuple[Path, list[int]]:
-    """The directory of a table, and the ids that its writer reads at its latest snapshot."""
+def table(kind: str, name: str, scratch: Path, column: str = "id") -> tuple[Path, list[int]]:
+    """The directory of a table, and the column that its writer reads at its latest snapshot."""
     if kind == "iceberg":
         directory = scratch / f"iceberg-{name}"
         if not directory.exists():
@@ -40,17 +41,19 @@ def table(kind: str, name: str, scratch: Path) -> tuple[Path, list[int]]:
         directory, written = TABLES / kind / name, TABLES / kind / f"{name}.json"
     snapshots = json.loads(written.read_text())
     latest = snapshots[""] if "" in snapshots else snapshots[max(snapshots, key=int)]
-    return directory, sorted(row[latest["columns"].index("id")] for row in latest["rows"])
+    return directory, sorted(row[latest["columns"].index(column)] for row in latest["rows"])
 
 
 # What tests of adapters read: the kind of table or "parquet", the table's name, and the store.
 OF_ADAPTERS = [
     ("delta", "vectors", "file"),
+    ("delta", "tracked", "file"),  # row ids
     ("iceberg", "v3", "file"),  # deletion vectors
     ("delta", "vectors", "s3"),
     ("iceberg", "eq", "s3"),  # equality deletes
     ("delta", "rs", "gcs"),
     ("iceberg", "v2", "azurite"),  # position deletes
+    ("iceberg", "tracked", "s3"),  # row ids
     ("parquet", "shards", "gcs"),
     ("parquet", "shards", "azurite"),
 ]
@@ -62,13 +65,14 @@ def of_adapters(request: pytest.FixtureRequest, scratch: Path) -> dict[str, Plac
 
 
 def place(request: pytest.FixtureRequest, scratch: Path, kind: str, name: str, where: str) -> Place:
+    column = "_row_id" if name == "tracked" else "id"
     if kind == "parquet":
         directory = request.getfixturevalue(name)
         ids = sorted(i for file in directory.glob("*.parquet") for i in pq.read_table(file, columns=["id"])["id"].to_pylist())
     else:
-        directory, ids = table(kind, name, scratch)
+        directory, ids = table(kind, name, scratch, column)
     prefix = "" if kind == "parquet" else f"{kind}+"
     if where == "file":
-        return Place(f"{prefix}file://{directory}", {}, ids)
+        return Place(f"{prefix}file://{directory}", {}, ids, column)
     server = request.getfixturevalue(where)
-    return Place(prefix + server.put(directory), server.options, ids)
+    return Place(prefix + server.put(directory), server.options, ids, column)

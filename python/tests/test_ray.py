@@ -160,11 +160,14 @@ def test_forms(cluster: None, tmp_path: Path, shards: Path, told: Told) -> None:
 def test_tables_and_clouds(cluster: None, tmp_path: Path, told: Told, request: pytest.FixtureRequest) -> None:
     """Two workers begin with each place, and one reads the rest of it."""
     found = of_adapters(request, tmp_path)
-    options: dict[str, Any] = {"columns": ["id"], "seed": 7, "with_row_valid": True}
-    data = {name: shardfeed.ray.Source(place.uri, storage_options=place.options, **options) for name, place in found.items()}
-    fit(TorchTrainer, ray_loops.places, tmp_path, data=data, places=dict.fromkeys(found), steps=3)
+    options: dict[str, Any] = {"seed": 7, "with_row_valid": True}
+    data = {
+        name: shardfeed.ray.Source(place.uri, storage_options=place.options, columns=[place.column], **options)
+        for name, place in found.items()
+    }
+    fit(TorchTrainer, ray_loops.places, tmp_path, data=data, places={name: (place.column, None) for name, place in found.items()}, steps=3)
     begun = told("place")
-    states = {line["name"]: line["state"] for line in begun}
+    states = {line["name"]: (found[line["name"]].column, line["state"]) for line in begun}
     fit(TorchTrainer, ray_loops.places, tmp_path / "rest", workers=1, data=data, places=states, steps=0, told=str(tmp_path / "told"))
     lines = told("place")
     assert len(lines) == 3 * len(found) and all(line["ids"] for line in begun)

@@ -30,6 +30,8 @@ pytestmark = pytest.mark.usefixtures("runtime")
 class Growing:
     """A copy of a Delta table whose commits appear one by one."""
 
+    table = TABLE
+
     def __init__(self, directory: Path, version: int):
         self.directory, self.steps = directory / "table", directory / "steps"
         self.make()
@@ -38,8 +40,8 @@ class Growing:
 
     def make(self) -> None:
         """Make the table without metadata, and the files of each step of its growth."""
-        shutil.copytree(TABLE, self.directory, ignore=shutil.ignore_patterns("_delta_log"))
-        for file in sorted((TABLE / "_delta_log").glob("0*.json")):
+        shutil.copytree(self.table, self.directory, ignore=shutil.ignore_patterns("_delta_log"))
+        for file in sorted((self.table / "_delta_log").glob("0*.json")):
             step = self.steps / file.stem
             step.mkdir(parents=True)
             for part in file.parent.glob(f"{file.stem}.*"):

@@ -542,7 +542,7 @@ def test_tables_and_clouds(scratch: Path, runtime: Path, tmp_path: Path, request
     found = of_adapters(request, tmp_path)
     told = tmp_path / "told"
     told.mkdir()
-    (told / "places.json").write_text(json.dumps({name: [place.uri, place.options] for name, place in found.items()}))
+    (told / "places.json").write_text(json.dumps({name: [place.uri, place.options, place.column] for name, place in found.items()}))
     env = {**os.environ, **FRUGAL}
     env.pop("SHARDFEED_JOB", None)
     done = subprocess.run([sys.executable, JOBS / "spark_places.py", told], capture_output=True, text=True, env=env, timeout=400)

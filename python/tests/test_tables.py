@@ -13,7 +13,6 @@ pytestmark = pytest.mark.usefixtures("runtime")
 TABLE = Path(__file__).parents[2] / "testdata" / "tables" / "delta" / "rs"
 WRITTEN = json.loads(TABLE.with_suffix(".json").read_text())
 LATEST = max(WRITTEN, key=int)
-TRACKED = TABLE.with_name("tracked")
 
 
 def written(version: str) -> list[int]:
@@ -88,30 +87,3 @@ def test_select(tmp_path: Path) -> None:
     ids = [int(i) for batch in StreamingDataset(f"delta+{table}", **options) for i in batch["id"]]
     got = [int(i) for batch in StreamingDataset(f"delta+{table}", rows=listed, **options) for i in batch["id"]]
     assert got == [i for i in ids if i % 2 == 0] and found.rows == len(got) > 0
-
-
-def tracked(version: str) -> dict[int, int]:
-    """Return the row IDs of a version by its writer, by id."""
-    rows = json.loads(TRACKED.with_suffix(".json").read_text())[version]["rows"]
-    return {row[0]: row[-1] for row in rows}
-
-
-def test_row_ids() -> None:
-    columns = ["id", "_row_id"]
-    want = tracked("10")
-    dataset = StreamingDataset(f"delta+{TRACKED}", columns=columns, batch_size=7, shuffle=True, tail="short")
-    assert {int(i): int(n) for b in dataset for i, n in zip(b["id"], b["_row_id"], strict=True)} == want
-    rows = MapDataset(f"delta+{TRACKED}", columns=columns, filters="_row_id >= 40")
-    assert {int(r["id"]): int(r["_row_id"]) for r in (rows[i] for i in range(len(rows)))} == {i: n for i, n in want.items() if n >= 40}
-    assert "_row_id" not in next(iter(StreamingDataset(f"delta+{TRACKED}", columns=["id", "n"], batch_size=7)))
-
-
-def test_row_ids_in_a_matrix() -> None:
-    dataset = StreamingDataset(f"delta+{TRACKED}", columns=["_row_id", "n"], batch_size=5, stack={"x": ["_row_id", "n"]}, tail="short")
-    got = [int(row[1]) for batch in dataset for row in batch["x"]]
-    assert sorted(got) == sorted(tracked("10").values())
-
-
-def test_row_ids_that_are_not_tracked() -> None:
-    with pytest.raises(ShardfeedError, match="does not track rows"):
-        StreamingDataset(f"delta+{TABLE}", columns=["id", "_row_id"], batch_size=7)

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -18,19 +17,16 @@ func CheckColumns(t *table.Snapshot, addresses, names []string, rule []rowgroup.
 	if t == nil {
 		return nil
 	}
-	rowID := func(c rowgroup.RuleColumn) bool { return c.Path == table.RowID }
-	if !t.HasRowIDs() && (slices.Contains(names, table.RowID) || slices.ContainsFunc(rule, rowID)) {
-		return &shard.Error{
-			Op: "table", URI: addresses[0], Err: fmt.Errorf("the table does not track rows, so that it has no column %q", table.RowID),
-			Hint: "set Delta's delta.enableRowTracking, or use format version 3 of Iceberg, or leave the column out",
+	for _, name := range named(names, rule) {
+		if err := t.CheckRowIDs(addresses[0], name); err != nil {
+			return err
 		}
 	}
 	for _, u := range t.Unreadable {
-		named := func(name string) bool {
+		of := func(name string) bool {
 			return name == u.Column || column.MatchesName(name, u.Column) || strings.HasPrefix(name, u.Column+".")
 		}
-		chooses := func(c rowgroup.RuleColumn) bool { return named(c.Path) }
-		if slices.ContainsFunc(names, named) || slices.ContainsFunc(rule, chooses) {
+		if slices.ContainsFunc(named(names, rule), of) {
 			return &shard.Error{Op: "table", URI: addresses[0], Err: errors.New(u.String()), Hint: "leave the column out"}
 		}
 		if names == nil && noted != nil {
@@ -38,4 +34,13 @@ func CheckColumns(t *table.Snapshot, addresses, names []string, rule []rowgroup.
 		}
 	}
 	return nil
+}
+
+// named lists the names of columns and of rule columns.
+func named(names []string, rule []rowgroup.RuleColumn) []string {
+	all := slices.Clip(names)
+	for _, c := range rule {
+		all = append(all, c.Path)
+	}
+	return all
 }

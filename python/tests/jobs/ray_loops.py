@@ -40,8 +40,8 @@ def read(config: dict[str, Any]) -> None:
     ray.train.report({"rows": len(ids)})
 
 
-def ids_of(batch: dict[str, Any]) -> list[int]:
-    return batch["id"][batch["_row_valid"]].tolist()
+def ids_of(batch: dict[str, Any], column: str = "id") -> list[int]:
+    return batch[column][batch["_row_valid"]].tolist()
 
 
 def train(config: dict[str, Any]) -> None:
@@ -91,13 +91,13 @@ def _checkpoint(shard: Any, steps: int, every: int) -> None:
 def places(config: dict[str, Any]) -> None:
     """The first steps of each data set, or all after a state."""
     tell = Tell(config["told"])
-    for name, state in config["places"].items():
+    for name, (column, state) in config["places"].items():
         shard = ray.train.get_dataset_shard(name)
         if state:
             shard.load_state_dict(state)
         ids = []
         for step, batch in enumerate(shard.iter_torch_batches(batch_size=4), 1):
-            ids += ids_of(batch)
+            ids += ids_of(batch, column)
             if step == config["steps"]:
                 break
         tell("place", name=name, ids=ids, state=shard.state_dict())

@@ -20,13 +20,13 @@ def train(places: dict[str, Any], states: dict[str, Any], steps: int, told: str)
     import shardfeed.torch
 
     dist.init_process_group("gloo")
-    for name, (uri, options) in places.items():
-        loader = shardfeed.torch.DataLoader(uri, batch_size=4, columns=["id"], seed=3, with_row_valid=True, storage_options=options)
+    for name, (uri, options, column) in places.items():
+        loader = shardfeed.torch.DataLoader(uri, batch_size=4, columns=[column], seed=3, with_row_valid=True, storage_options=options)
         if name in states:
             loader.load_state_dict(states[name])
         ids = []
         for step, batch in enumerate(loader, 1):
-            ids += batch["id"][batch["_row_valid"]].tolist()
+            ids += batch[column][batch["_row_valid"]].tolist()
             if step == steps:
                 break
         line = {"name": name, "ids": ids, "state": loader.state_dict(), "engine": loader.dataset._engine_pid}

@@ -19,6 +19,7 @@ type Table struct {
 	Files    int    `json:"files"`    // that have such rows
 
 	DeletedBy []Deleted `json:"deleted_by"` // how the rows are deleted; empty if a plan does not have it
+	RowIDs    bool      `json:"row_ids"`    // the table tracks rows: its column _row_id has their ids
 }
 
 // Deleted is the rows that are deleted in one way. A row that is deleted in two counts once.
@@ -33,7 +34,7 @@ func Of(s *table.Snapshot) *Table {
 	if s == nil {
 		return nil
 	}
-	t := &Table{Format: s.Format, ID: s.Table, Snapshot: s.Name, DeletedBy: []Deleted{}}
+	t := &Table{Format: s.Format, ID: s.Table, Snapshot: s.Name, DeletedBy: []Deleted{}, RowIDs: s.TracksRows()}
 	if !s.Time.IsZero() {
 		t.Time = s.Time.UTC().Format(time.RFC3339)
 	}
@@ -66,6 +67,9 @@ func (t *Table) String() string {
 	}
 	if t.Deleted > 0 {
 		all += fmt.Sprintf("; %s deleted in %s and left out", text.Plural(t.Deleted, "row"), text.Plural(t.Files, "file")) + t.how()
+	}
+	if t.RowIDs {
+		all += "; rows have ids, in the column " + table.RowID
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -45,5 +46,9 @@ func TestTable(t *testing.T) {
 		if in != c.in || len(got.DeletedBy) != c.way {
 			t.Errorf("%q: %+v, want %d files in %d ways", c.want, got.DeletedBy, c.in, c.way)
 		}
+	}
+	s.TrackRows(0)
+	if got := Of(s); !got.RowIDs || !strings.HasSuffix(got.String(), " in 2 files; rows have ids, in the column _row_id") {
+		t.Errorf("a table with row ids is %s", got)
 	}
 }
