@@ -91,7 +91,7 @@ func pixel(t *testing.T, a *Augmenter, v uint64) []byte {
 	t.Helper()
 	o := a.options
 	o.Height, o.Width, o.Layout = 1, 1, CHW
-	dst, w := make([]byte, o.Bytes()), newAlpha(o)
+	dst, w := make([]byte, o.Bytes()), newAlpha(o, 8)
 	if err := w.to(dst, false); err != nil {
 		t.Fatal(err)
 	}

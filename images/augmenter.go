@@ -17,9 +17,10 @@ type Augmenter struct {
 	decoder codec.Decoder
 	plain   codec.Go // decodes samples of one channel
 	resizer resize.Resizer
-	writer  writer
-	wide    writer // of samples of 16 bits; nil before the first
+	writers writers
 	turned  []byte // the decoded rectangle as a person sees it
+	narrow  []byte // its upper bytes
+	deep    bool   // it has 16 bits
 	alpha   alpha
 	jitter  paint.Canvas // the picture, where the jitter needs all of it
 	steps   steps
@@ -38,17 +39,21 @@ func New(o Options, d codec.Decoder) (*Augmenter, error) {
 	}
 	o.Views = 0
 	a := &Augmenter{options: o.withDefaults(), decoder: d}
-	a.writer = newWriter(a.options)
 	if a.options.Channels == 4 {
 		a.plain.KeepAlpha()
-		a.alpha.writer = newAlpha(a.options)
 	}
-	if c := o.Background.Channels; o.Background.Given {
+	if a.options.deep() {
+		a.plain.KeepDepth()
+		if d, ok := d.(codec.Deepener); ok {
+			d.KeepDepth()
+		}
+	}
+	if o.Background.Given {
 		b, ok := d.(codec.Blender)
 		if !ok {
 			return nil, fmt.Errorf("images: the decoder %T cannot lay alpha on a background", d)
 		}
-		b.Blend([3]byte{byte(c[0]), byte(c[1]), byte(c[2])})
+		b.Blend(a.options.color(o.Background.Channels))
 	}
 	return a, nil
 }
@@ -59,17 +64,25 @@ func (a *Augmenter) Close() error { return a.decoder.Close() }
 // Memory is an upper bound of the scratch memory that files of such a header take.
 func (a *Augmenter) Memory(h codec.Header) int64 {
 	n := a.decoder.Memory(h) + 1<<20
+	samples, words := int64(h.Width)*int64(h.Height), int64(1) // bytes of a channel, and sums of a pixel
+	switch {
+	case h.Bits > 8 && a.options.deep():
+		samples, words = 2*samples, 3
+		n += 1 << 20 // tables
+	case h.Bits > 8: // upper bytes, where other options keep both
+		n += 3 * samples
+	}
 	if h.Orientation != 1 {
-		n += 3 * int64(h.Width) * int64(h.Height)
+		n += 3 * samples
 	}
 	n += 8 * int64(a.options.Height) * int64(a.options.Width)
 	if a.options.Channels == 4 {
-		n += 5 * int64(h.Width) * int64(h.Height)
+		n += 5 * samples
 	}
 	if a.options.Augment.On() { // the image, and a copy
 		n += 16 * int64(a.options.Height) * int64(a.options.Width)
 	}
-	return n + 8*int64(max(h.Width, h.Height))*64
+	return n + 8*int64(max(h.Width, h.Height))*64*words
 }
 
 // Apply writes a view of a file to dst, which has the bytes of one. What dst holds after
@@ -116,7 +129,7 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 	if err := a.prepare(data, h, &p); err != nil {
 		return err
 	}
-	w := a.writerOf(h)
+	w := a.writers.of(&a.options, a.bits(), newWriter)
 	if a.options.Augment.On() {
 		w = a.steps.before(a, w, seed)
 	}
@@ -126,7 +139,7 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 	put := w.row
 	framed := !p.covers(a.options.Width, a.options.Height)
 	if framed {
-		put = a.frame.around(a, &p, w, a.options.Fill)
+		put = a.frame.around(&a.options, &p, w, a.options.pixel(a.options.Fill, a.bits()))
 	}
 	if a.options.ColorJitter.on() {
 		a.jittered(&p, put)
@@ -145,15 +158,12 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 // Blank writes the tensor of a row without a file: Options.Null.
 func (a *Augmenter) Blank(dst []byte) error {
 	o := &a.options
-	h := codec.Header{Bits: 8}
-	if o.DType == Uint16 {
-		h.Bits = 16
-	}
-	w := a.writerOf(h)
+	a.deep = false
+	w := a.writers.of(o, a.bits(), newWriter)
 	if err := w.to(dst, false); err != nil {
 		return err
 	}
-	row := o.plain(o.Null.Channels)
+	row := o.plain(o.pixel(o.Null.Channels, a.bits()))
 	for y := range o.Height {
 		w.row(y, row)
 	}
@@ -162,18 +172,6 @@ func (a *Augmenter) Blank(dst []byte) error {
 		return a.alpha.write(a, dst, &Params{Size: image.Pt(o.Width, o.Height)})
 	}
 	return nil
-}
-
-// writerOf returns the writer of a picture's samples.
-func (a *Augmenter) writerOf(h codec.Header) writer {
-	o := &a.options
-	if h.Bits <= 8 || o.Channels != 1 || !o.Interpolation.nearest() {
-		return a.writer
-	}
-	if a.wide == nil {
-		a.wide = newPlane(*o, 16)
-	}
-	return a.wide
 }
 
 // prepare decodes what a box needs.
@@ -190,6 +188,7 @@ func (a *Augmenter) prepare(data []byte, h codec.Header, p *Params) (err error) 
 
 // scale calls put with the rows of the result from top to bottom, each valid until put returns.
 func (a *Augmenter) scale(put func(i int, row resize.Row)) {
+	put = a.deepened(put)
 	if a.options.Interpolation.nearest() {
 		a.sampled.put(put)
 		return
@@ -220,7 +219,7 @@ func (a *Augmenter) decode(data []byte, h codec.Header, drawn *Params) (resize.S
 	if a.options.Channels == 4 && h.Format != codec.JPEG {
 		d = &a.plain // which keeps alpha
 	}
-	p, err := d.Decode(data, h, need, denom)
+	p, err := a.pixels(d, data, h, need, denom)
 	if err != nil {
 		return resize.Source{}, resize.Span{}, resize.Span{}, err
 	}
@@ -228,9 +227,9 @@ func (a *Augmenter) decode(data []byte, h codec.Header, drawn *Params) (resize.S
 	if a.options.Channels == 4 {
 		a.alpha.take(p, h)
 	}
-	s := resize.Source{RGB: p.RGB, Rect: p.Rect}
+	s := resize.Source{RGB: p.RGB, Rect: p.Rect, Deep: p.Deep}
 	if h.Orientation != 1 {
-		s.RGB, s.Rect = turnPixels(&a.turned, p.RGB, 3, p.Rect, a.touches(h, drawn, p.Denom), h, p.Denom)
+		s.RGB, s.Rect = turnPixels(&a.turned, p.RGB, samplesOf(3, p.Deep), p.Rect, a.touches(h, drawn, p.Denom), h, p.Denom)
 	}
 	if f := a.options.filter(); !covers(s.Rect, x, y, f) {
 		return s, x, y, fmt.Errorf("images: the decoder returned %v for the box %v at 1/%d; this is a bug", s.Rect, drawn.Box, p.Denom)

@@ -86,7 +86,7 @@ func slow(t testing.TB, o Options, d codec.Decoder, data []byte, seed uint64) []
 	}
 	var r resize.Resizer
 	dst := make([]byte, o.Bytes())
-	w := newWriter(o)
+	w := newWriter(o, 8)
 	if err := w.to(dst, drawn.Flip); err != nil {
 		t.Fatal(err)
 	}

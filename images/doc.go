@@ -29,12 +29,20 @@
 //	decode   only the rectangle that the crop's filter touches, at 1/2, 1/4 or 1/8 where the crop
 //	         is at least ReducingGap times as large after it
 //	resize   with antialiasing, straight from the decoded rectangle (internal/image/resize), or by
-//	         a nearest filter, which takes samples as they are: 8 or 16 bits of one channel, or the
-//	         indices of a palette
+//	         a nearest filter, which takes samples as they are, and of one channel the indices of a
+//	         palette
 //	jitter   on 8 bits, as torchvision on uint8 tensors
 //	frame    a letterbox: the fill around the picture
 //	augment  the steps of images/augment, on the flipped image (internal/image/paint)
 //	write    flip, normalise and lay out in one pass, into the destination
+//
+// # 8 and 16 bits
+//
+// Rows have samples of 8 bits, or of 16 where the file has them and uint16 or floats are asked
+// for; the writers' tables make elements of either. Rows of a uint16 tensor all have 16 bits:
+// samples of 8 are multiplied by 257, except that masks, of one channel by a nearest filter, are
+// as they are stored. Jitter and Augment change 8 bits: uint16 excludes them, and floats with them
+// are made of the upper 8.
 //
 // # Random numbers
 //

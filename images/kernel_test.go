@@ -143,18 +143,18 @@ func (k *kernels) apply(t *testing.T, o Options, h codec.Header, p Params, pixel
 func tableOf(t *testing.T, o Options) []uint32 {
 	t.Helper()
 	var table []uint32
-	switch w := newWriter(o.withDefaults()).(type) {
-	case *tensor[uint8]:
+	switch w := newWriter(o.withDefaults(), 8).(type) {
+	case *tensor[uint8, [1 << 8]uint8]:
 		table = flat(w.table)
-	case *tensor[uint16]:
+	case *tensor[uint16, [1 << 8]uint16]:
 		table = flat(w.table)
-	case *tensor[uint32]:
+	case *tensor[uint32, [1 << 8]uint32]:
 		table = flat(w.table)
 	}
 	return table
 }
 
-func flat[T uint8 | uint16 | uint32](table [3][256]T) (o []uint32) {
+func flat[T element](table [3][1 << 8]T) (o []uint32) {
 	for _, channel := range table {
 		for _, v := range channel {
 			o = append(o, uint32(v))

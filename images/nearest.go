@@ -1,6 +1,7 @@
 package images
 
 import (
+	"encoding/binary"
 	"fmt"
 	"image"
 	"slices"
@@ -10,7 +11,7 @@ import (
 )
 
 // A sampled is the pixels of some bytes each that a nearest filter picks from: of 1 or 2 bytes for
-// one channel, of 3 for RGB.
+// one channel, of 3 or 6 for RGB.
 type sampled struct {
 	pix     []byte
 	each    int
@@ -58,9 +59,14 @@ func pick(o resize.Row, row []byte, each int, at []int32) {
 		for i, c := range at {
 			o[i] = uint64(row[c])<<8 | uint64(row[c+1])
 		}
-	default:
+	case 3:
 		for i, c := range at {
 			o[i] = resize.Pack(row[c], row[c+1], row[c+2])
+		}
+	default:
+		wide := binary.BigEndian.Uint16
+		for i, c := range at {
+			o[i] = resize.Pack(wide(row[c:]), wide(row[c+2:]), wide(row[c+4:]))
 		}
 	}
 }
@@ -68,12 +74,13 @@ func pick(o resize.Row, row []byte, each int, at []int32) {
 // samples decodes a rectangle of the stored picture to pixels of some bytes each.
 func (a *Augmenter) samples(data []byte, h codec.Header, r image.Rectangle) (pix []byte, each int, covered image.Rectangle, err error) {
 	if a.options.Channels == 3 || h.Format == codec.JPEG {
-		p, err := a.decoder.Decode(data, h, r, 1)
-		return p.RGB, 3, p.Rect, err
+		p, err := a.pixels(a.decoder, data, h, r, 1)
+		return p.RGB, samplesOf(3, p.Deep), p.Rect, err
 	}
 	if h.Bits > 8 && a.options.DType == Uint8 {
 		return nil, 0, r, &codec.Error{Format: h.Format, Text: fmt.Sprintf("its samples have %d bits, and uint8 holds 8; give dtype uint16 or float32", h.Bits)}
 	}
 	s, err := a.plain.Samples(data, h, r)
+	a.deep = s.Width == 2
 	return s.Pix, s.Width, s.Rect, err
 }

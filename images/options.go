@@ -39,7 +39,7 @@ const (
 	Float32  DType = "float32"
 	Float16  DType = "float16"
 	BFloat16 DType = "bfloat16"
-	Uint16   DType = "uint16" // of one channel, by a nearest filter
+	Uint16   DType = "uint16" // samples of 16 bits, and of 8 times 257; masks are as they are stored
 )
 
 // An Interpolation is the filter of the resize. Bilinear and Bicubic are antialiased.
@@ -69,7 +69,7 @@ func (j Jitter) spans() [4][2]float64 {
 }
 
 // A Color is an option that is a color: of each channel, from 0 to 255, or to 65,535 for uint16. Of
-// one channel only the first number counts.
+// one channel only the first number counts. It is the same color in files of 8 and of 16 bits.
 type Color struct {
 	Given    bool
 	Channels [3]int
@@ -141,7 +141,9 @@ type Options struct {
 	// Layout is the order of the dimensions. "" means CHW.
 	Layout Layout
 
-	// DType is the type of the elements. "" means uint8.
+	// DType is the type of the elements. "" means uint8. Uint16 and floats keep samples of 16
+	// bits; floats with ColorJitter or Augment are made of their upper 8, and Uint16 excludes
+	// these two.
 	DType DType
 
 	// IgnoreOrientation takes the picture as it is stored. Otherwise it is turned as its EXIF

@@ -72,8 +72,8 @@ func (o Options) validatePair(p *option.List) {
 	if d.Channels != 3 && d.ColorJitter.on() {
 		p.Add("ColorJitter", "needs {Channels} 3")
 	}
-	if d.DType == Uint16 && (d.Channels != 1 || !d.Interpolation.nearest()) {
-		p.Add("DType", "uint16 needs {Channels} 1 and {Interpolation} nearest or nearest-exact")
+	if d.DType == Uint16 && (d.ColorJitter.on() || d.Augment.On()) {
+		p.Add("DType", "uint16 excludes {ColorJitter} and {Augment}, which change 8 bits; leave them out, or give uint8 or a float")
 	}
 }
 

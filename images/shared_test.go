@@ -23,6 +23,8 @@ func (c *tally) Decode(data []byte, h codec.Header, r image.Rectangle, denom int
 	return c.Decoder.Decode(data, h, r, denom)
 }
 
+func (c *tally) KeepDepth() { c.Decoder.(codec.Deepener).KeepDepth() }
+
 func (c *tally) Close() error {
 	c.closed++
 	return c.Decoder.Close()

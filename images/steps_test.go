@@ -61,7 +61,7 @@ func changed(t *testing.T, o Options, image []byte, seed uint64) []byte {
 	}
 	c.Apply(o.Augment.Draw(nil, o.Width, o.Height, seed))
 	dst := make([]byte, o.Bytes())
-	w := newWriter(o)
+	w := newWriter(o, 8)
 	if err := w.to(dst, false); err != nil {
 		t.Fatal(err)
 	}

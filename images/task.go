@@ -35,10 +35,11 @@ type Task struct {
 }
 
 // HasTasks reports whether a device can make the images of a column: of 3 channels, by a filter
-// that is antialiased. Options that are not in this list are left to an Augmenter.
+// that is antialiased, and not of uint16. Options that are not in this list are left to an
+// Augmenter.
 func (o Options) HasTasks() bool {
 	d := o.withDefaults()
-	return d.Channels == 3 && !d.Interpolation.nearest() && o == Options{
+	return d.Channels == 3 && !d.Interpolation.nearest() && d.DType != Uint16 && o == Options{
 		Channels: o.Channels, Height: o.Height, Width: o.Width, Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Fill: o.Fill,
 		Background: o.Background, Null: o.Null, Geometry: o.Geometry, Interpolation: o.Interpolation, Flip: o.Flip, ColorJitter: o.ColorJitter,
 		Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, IgnoreOrientation: o.IgnoreOrientation, Exact: o.Exact,

@@ -55,12 +55,12 @@ func byTask(t testing.TB, o Options, d codec.Decoder, data []byte, k *Task) []by
 		c.Apply(augment.Jitter(nil, order, factor))
 		pixels = c.Pixels
 	}
-	dst, w := make([]byte, o.Bytes()), newWriter(o)
+	dst, w := make([]byte, o.Bytes()), newWriter(o, 8)
 	if err := w.to(dst, k.Flip != 0); err != nil {
 		t.Fatal(err)
 	}
 	for row := range o.Height {
-		line := o.plain(o.Fill)
+		line := o.plain(o.pixel(o.Fill, 8))
 		if at := row - max(0, int(k.At[1])); at >= 0 && at < y.To-y.From {
 			n := x.To - x.From
 			copy(line[max(0, int(k.At[0])):], pixels[at*n:][:n])

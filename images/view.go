@@ -66,6 +66,7 @@ func center(n, wanted int) (from int) {
 // A frame puts a picture into a result that is larger.
 type frame struct {
 	line, plain resize.Row // a row of the result, and one without the picture
+	color       uint64     // of plain
 	left        int        // where the picture starts
 	first       int        // row of the picture
 	next        int        // row of the result that is not written yet
@@ -73,13 +74,13 @@ type frame struct {
 	writer      writer
 }
 
-// around starts a result, and returns where the rows of the picture go.
-func (f *frame) around(a *Augmenter, p *Params, w writer, fill [3]int) func(i int, row resize.Row) {
-	o := &a.options
+// around starts a result with a color around the picture, and returns where the rows of the
+// picture go.
+func (f *frame) around(o *Options, p *Params, w writer, color uint64) func(i int, row resize.Row) {
 	f.left, f.first = max(0, p.At.X), max(0, p.At.Y)
 	f.writer, f.next, f.height = w, 0, o.Height
-	if f.plain == nil {
-		f.line, f.plain = o.plain(fill), o.plain(fill)
+	if f.plain == nil || f.color != color {
+		f.line, f.plain, f.color = o.plain(color), o.plain(color), color
 	} else {
 		copy(f.line, f.plain)
 	}
@@ -87,13 +88,9 @@ func (f *frame) around(a *Augmenter, p *Params, w writer, fill [3]int) func(i in
 	return f.row
 }
 
-// plain returns a row of the result in a color.
-func (o *Options) plain(c [3]int) resize.Row {
-	p := resize.Pack(byte(c[0]), byte(c[1]), byte(c[2]))
-	if o.Channels == 1 {
-		p = uint64(c[0])
-	}
-	return slices.Repeat(resize.Row{p}, o.Width)
+// plain returns a row of the result of one pixel.
+func (o *Options) plain(pixel uint64) resize.Row {
+	return slices.Repeat(resize.Row{pixel}, o.Width)
 }
 
 func (f *frame) row(i int, row resize.Row) {

@@ -14,9 +14,15 @@ type writer interface {
 	end() error // after the last row
 }
 
-// A tensor is a writer of elements of type T, made of bytes by a table for each channel.
-type tensor[T uint8 | uint16 | uint32] struct {
-	table  [3][256]T
+// An element is a type of the elements of tensors.
+type element interface{ uint8 | uint16 | uint32 }
+
+// A table has an element for each sample of 8 or of 16 bits.
+type table[T element] interface{ [1 << 8]T | [1 << 16]T }
+
+// A tensor is a writer of elements of type T, made of samples by a table for each channel.
+type tensor[T element, A table[T]] struct {
+	table  [3]A
 	each   int // channels of a pixel: 3, or 4 with alpha, which another writer writes
 	dst    []T
 	height int
@@ -24,59 +30,80 @@ type tensor[T uint8 | uint16 | uint32] struct {
 	flip   bool
 }
 
-// newWriter makes the tables of the options.
-func newWriter(o Options) writer {
-	if o.Channels == 1 {
-		return newPlane(o, 8)
+// newWriter returns the writer of rows of 8 or 16 bits. Floats are from 0 to 1, or normalised.
+func newWriter(o Options, bits int) writer { return newWriterAt(o, bits, 0, 1) }
+
+// newAlpha returns the writer of the fourth channel. Floats are from 0 to 1.
+func newAlpha(o Options, bits int) writer {
+	o.Mean, o.Std, o.Channels = [3]float32{}, [3]float32{1, 1, 1}, 1
+	if o.Layout == HWC {
+		return newWriterAt(o, bits, 3, 4)
 	}
-	switch o.DType {
-	case Float32:
-		return newTensor(o, math.Float32bits)
-	case Float16:
-		return newTensor(o, half.Of32)
-	case BFloat16:
-		return newTensor(o, half.Brain)
-	}
-	t := &tensor[uint8]{each: o.Channels, height: o.Height, layout: o.Layout}
-	for c := range t.table {
-		for v := range t.table[c] {
-			t.table[c][v] = uint8(v)
-		}
-	}
-	return t
+	return newWriterAt(o, bits, 3*o.Height*o.Width, 1)
 }
 
-func newTensor[T uint16 | uint32](o Options, bits func(float32) T) *tensor[T] {
-	t := &tensor[T]{each: o.Channels, height: o.Height, layout: o.Layout}
+// newWriterAt places one channel in a tensor.
+func newWriterAt(o Options, bits, first, step int) writer {
+	most := float32(int(1)<<bits - 1)
+	level := func(c, v int) float32 { return (float32(v)/most - o.Mean[c]) / o.Std[c] }
+	switch o.DType {
+	case Float32:
+		return writerOf(o, bits, first, step, func(c, v int) uint32 { return math.Float32bits(level(c, v)) })
+	case Float16:
+		return writerOf(o, bits, first, step, func(c, v int) uint16 { return half.Of32(level(c, v)) })
+	case BFloat16:
+		return writerOf(o, bits, first, step, func(c, v int) uint16 { return half.Brain(level(c, v)) })
+	case Uint16:
+		return writerOf(o, bits, first, step, func(_, v int) uint16 { return uint16(v) })
+	}
+	return writerOf(o, bits, first, step, func(_, v int) uint8 { return uint8(v) })
+}
+
+// writerOf makes the tables: of is the element of a channel's sample.
+func writerOf[T element](o Options, bits, first, step int, of func(c, v int) T) writer {
+	switch {
+	case o.Channels == 1:
+		p := &plane[T]{table: make([]T, 1<<bits), first: first, step: step}
+		for v := range p.table {
+			p.table[v] = of(0, v)
+		}
+		return p
+	case bits > 8:
+		return newTensor[T, [1 << 16]T](o, of)
+	}
+	return newTensor[T, [1 << 8]T](o, of)
+}
+
+func newTensor[T element, A table[T]](o Options, of func(c, v int) T) *tensor[T, A] {
+	t := &tensor[T, A]{each: o.Channels, height: o.Height, layout: o.Layout}
 	for c := range t.table {
-		for v := range t.table[c] {
-			t.table[c][v] = bits((float32(v)/255 - o.Mean[c]) / o.Std[c])
+		for v := range len(t.table[c]) {
+			t.table[c][v] = of(c, v)
 		}
 	}
 	return t
 }
 
 // to starts an image at dst.
-func (t *tensor[T]) to(dst []byte, flip bool) (err error) {
+func (t *tensor[T, A]) to(dst []byte, flip bool) (err error) {
 	t.dst, err = elements[T](dst)
 	t.flip = flip
 	return err
 }
 
-func (t *tensor[T]) end() error { return nil }
+func (t *tensor[T, A]) end() error { return nil }
 
-func (t *tensor[T]) row(y int, row resize.Row) {
+func (t *tensor[T, A]) row(y int, row resize.Row) {
 	w := len(row)
-	from, step := 0, 1
-	if t.flip {
-		from, step = w-1, -1
-	}
+	mask := uint64(len(t.table[0]) - 1)
 	if t.layout == HWC {
-		o := t.dst[t.each*y*w:][:t.each*w]
+		from, step, o := 0, t.each, t.dst[t.each*y*w:][:t.each*w]
+		if t.flip {
+			from, step = t.each*(w-1), -t.each
+		}
 		for _, p := range row {
-			r, g, b := resize.Unpack(p)
-			at := o[t.each*from:][:3]
-			at[0], at[1], at[2] = t.table[0][r], t.table[1][g], t.table[2][b]
+			at := o[from:][:3]
+			at[0], at[1], at[2] = t.table[0][p&mask], t.table[1][p>>resize.Lane&mask], t.table[2][p>>(2*resize.Lane)&mask]
 			from += step
 		}
 		return
@@ -85,14 +112,12 @@ func (t *tensor[T]) row(y int, row resize.Row) {
 	red, green, blue := t.dst[y*w:][:w], t.dst[plane+y*w:][:w], t.dst[2*plane+y*w:][:w]
 	if t.flip {
 		for x, p := range row {
-			r, g, b := resize.Unpack(p)
 			x := w - 1 - x
-			red[x], green[x], blue[x] = t.table[0][r], t.table[1][g], t.table[2][b]
+			red[x], green[x], blue[x] = t.table[0][p&mask], t.table[1][p>>resize.Lane&mask], t.table[2][p>>(2*resize.Lane)&mask]
 		}
 		return
 	}
 	for x, p := range row {
-		r, g, b := resize.Unpack(p)
-		red[x], green[x], blue[x] = t.table[0][r], t.table[1][g], t.table[2][b]
+		red[x], green[x], blue[x] = t.table[0][p&mask], t.table[1][p>>resize.Lane&mask], t.table[2][p>>(2*resize.Lane)&mask]
 	}
 }

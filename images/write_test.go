@@ -34,7 +34,7 @@ func TestWrite(t *testing.T) {
 					}
 					o = o.withDefaults()
 					dst := make([]byte, o.Bytes())
-					wr := newWriter(o)
+					wr := newWriter(o, 8)
 					if err := wr.to(dst, flip); err != nil {
 						t.Fatal(err)
 					}

@@ -76,11 +76,12 @@ type Decoder interface {
 	Close() error
 }
 
-// Pixels is a decoded rectangle: 3 bytes a pixel.
+// Pixels is a decoded rectangle: 3 samples a pixel.
 type Pixels struct {
-	RGB   []byte          // Rect.Dx() * 3 bytes a row
+	RGB   []byte          // rows of Rect.Dx() * 3 samples
 	Rect  image.Rectangle // in pixels of the picture at 1/Denom of its size; it covers the rectangle of the request
-	Alpha []byte          // a byte a pixel, where [Go.KeepAlpha] asks for it and the file has it
+	Alpha []byte          // a sample a pixel, where [Go.KeepAlpha] asks for it and the file has it
+	Deep  bool            // samples have 2 bytes, the upper one first, where [Deepener] asks for them and the file has them
 	// Denom is the scale: 1, 2, 4 or 8. A picture of w pixels has ceil(w/Denom) then.
 	Denom int
 }

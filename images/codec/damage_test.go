@@ -184,7 +184,8 @@ func FuzzGo(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, blend bool) {
 		var d codec.Go
 		if blend {
-			d.Blend([3]byte{255, 7, 99})
+			d.Blend([3]uint16{65535, 7, 9999})
+			d.KeepDepth()
 		}
 		_ = decode(t, &d, data)
 	})

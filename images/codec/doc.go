@@ -13,11 +13,11 @@
 // # Pixels
 //
 // Pixels are 8-bit RGB, 3 bytes a pixel, rows without padding. Gray is repeated, alpha dropped, 16
-// bits lose their lower 8, palettes are looked up, CMYK and YCCK (inverted, as Adobe writes them)
-// become C*K/255 and so on, as in torchvision.io.decode_image(mode=RGB). Color profiles are
-// ignored. [Go.Samples] has the one channel of gray pictures and palettes as it is stored: 8 or 16
-// bits, and indices in place of colors. Width and height describe the stored picture, and
-// [Header.Orientation] how to turn it.
+// bits lose their lower 8 unless [Deepener] keeps them, palettes are looked up, CMYK and YCCK
+// (inverted, as Adobe writes them) become C*K/255 and so on, as in
+// torchvision.io.decode_image(mode=RGB). Color profiles are ignored. [Go.Samples] has the one
+// channel of gray pictures and palettes as it is stored: 8 or 16 bits, and indices in place of
+// colors. Width and height describe the stored picture, and [Header.Orientation] how to turn it.
 //
 // # Damage
 //

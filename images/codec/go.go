@@ -23,9 +23,10 @@ type Go struct {
 	chroma [2][]byte // an upsampled row of each plane
 	sums   []int32
 
-	background *[3]byte // under alpha; nil drops alpha
-	keep       bool     // alpha
+	background *[3]uint16 // under alpha; nil drops alpha
+	keep       bool       // alpha
 	alpha      []byte
+	deep       bool // keep 16 bits
 }
 
 // Decode implements Decoder; the scale is always 1.
@@ -35,28 +36,42 @@ func (d *Go) Decode(data []byte, h Header, r image.Rectangle, _ int) (p Pixels, 
 	if err != nil {
 		return p, err
 	}
-	d.rgb = slices.Grow(d.rgb[:0], 3*r.Dx()*r.Dy())[:3*r.Dx()*r.Dy()]
-	if err := d.convert(m, h.Format, r); err != nil {
-		return p, err
+	p = Pixels{Rect: r, Denom: 1, Deep: d.deep && d.convertDeep(m, r)}
+	each := 2
+	if !p.Deep {
+		each = 1
+		d.rgb = slices.Grow(d.rgb[:0], 3*r.Dx()*r.Dy())[:3*r.Dx()*r.Dy()]
+		if err := d.convert(m, h.Format, r); err != nil {
+			return Pixels{}, err
+		}
 	}
-	if d.background != nil {
-		d.blend(m, r)
+	if d.background != nil && p.Deep {
+		blend(d.rgb, m, r, *d.background)
+	} else if d.background != nil {
+		blend(d.rgb, m, r, narrow(*d.background))
 	}
-	p = Pixels{RGB: d.rgb, Rect: r, Denom: 1}
+	p.RGB = d.rgb
 	if d.keep {
-		p.Alpha = d.alphaIn(m, r)
+		p.Alpha = d.alphaIn(m, r, each)
 	}
 	return p, nil
 }
 
 // Close implements Decoder.
-func (d *Go) Close() error { *d = Go{background: d.background, keep: d.keep}; return nil }
+func (d *Go) Close() error {
+	*d = Go{background: d.background, keep: d.keep, deep: d.deep}
+	return nil
+}
 
 // Memory implements Decoder: the picture as the libraries return it, a progressive JPEG's
 // coefficients of 4 bytes, a WebP's Huffman trees, and the RGB pixels.
 func (d *Go) Memory(h Header) int64 {
+	more := int64(0)
+	if d.deep && h.Bits > 8 { // pixels of 6 bytes in place of 3
+		more = 3 * int64(h.Width) * int64(h.Height)
+	}
 	if h.Format == TIFF {
-		return tiffMemory(h)
+		return tiffMemory(h) + more
 	}
 	wide := func(n int) int64 { return (int64(n) + 63) &^ 31 } // planes are padded to whole MCUs
 	pixels := wide(h.Width) * wide(h.Height)
@@ -70,7 +85,7 @@ func (d *Go) Memory(h Header) int64 {
 			each += 4 * int64(h.Components)
 		}
 	}
-	most := pixels*(each+3) + 128<<10
+	most := pixels*(each+3) + 128<<10 + more
 	if h.Format == WebP {
 		most += webpTrees(h) + 7*int64(h.Frame.Dx())*int64(h.Frame.Dy()) + int64(h.Frame.Dx())*8
 	}

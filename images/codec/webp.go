@@ -103,7 +103,7 @@ func (d *Go) frame(data []byte, h Header) (image.Image, error) {
 			copy(to[4*x:4*x+3], from[3*x:3*x+3])
 			to[4*x+3] = 255
 			if alpha != nil {
-				to[4*x+3] = alpha(x, y)
+				to[4*x+3] = alpha(x, y)[0]
 			}
 		}
 	}

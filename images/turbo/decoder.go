@@ -72,7 +72,10 @@ func (d *Decoder) shut() {
 }
 
 // Blend implements codec.Blender: JPEG has no alpha.
-func (d *Decoder) Blend(background [3]byte) { d.rest.Blend(background) }
+func (d *Decoder) Blend(background [3]uint16) { d.rest.Blend(background) }
+
+// KeepDepth implements codec.Deepener: these JPEGs have 8 bits.
+func (d *Decoder) KeepDepth() { d.rest.KeepDepth() }
 
 // Close implements codec.Decoder.
 func (d *Decoder) Close() error {

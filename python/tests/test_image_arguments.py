@@ -186,7 +186,11 @@ def test_presets() -> None:
         ({"channels": 4, "background": 7}, "background needs channels=3: one channel is taken without alpha, and four keep it"),
         ({"channels": 4, "color_jitter": 0.4}, "color_jitter needs channels=3"),
         ({"channels": 1, "color_jitter": 0.4}, "color_jitter needs channels=3"),
-        ({"dtype": "uint16"}, "dtype='uint16' needs channels=1 and interpolation='nearest' or 'nearest-exact'"),
+        (
+            {"dtype": "uint16", "color_jitter": 0.1, "augment": [augment.RandomGrayscale()]},
+            "dtype='uint16' excludes color_jitter and augment: they change 8 bits; leave out one, or give uint8 or a float",
+        ),
+        ({"dtype": np.uint16, "null": 65536}, "null must be a whole number from 0 to 65535, .* got 65536"),
         ({"mean": 0.5, "std": (1, 1, 1), "dtype": "float32"}, "mean must be 3 numbers, one for each of red, green and blue, got 0.5"),
         ({"mean": (0, 0, 0), "std": (1, 0, 1), "dtype": "float32"}, r"std must be above 0, got \(1, 0, 1\)"),
         ({"layout": "NCHW"}, "layout must be 'CHW' or 'HWC', got 'NCHW'"),

@@ -507,6 +507,29 @@ def test_masks_have_the_crops_of_their_pictures(tmp_path: Path) -> None:
     assert got.items() <= want.items() and len(got) >= 46
 
 
+def test_pictures_of_16_bits(tmp_path: Path) -> None:
+    """Those of OpenCV and tifffile are in uint16 what these read, and in floats the same of 65,535."""
+    with zipfile.ZipFile(ROOT / "images" / "testdata" / "deep.zip") as deep:
+        files = {name: deep.read(name) for name in deep.namelist() if "want/" + name in deep.namelist() and "rgb" in name}
+        want = {name: np.frombuffer(deep.read("want/" + name), "<u2").reshape(29, 41, -1)[..., :3] for name in files}
+    names = [name for name in files if "associated" not in name]
+    assert len(names) > 12
+    tables = pictures.write(tmp_path, [files[name] for name in names])
+    image = Image((29, 41), layout="HWC", dtype=torch.uint16)
+    for kind, scale in {"uint16": 1, "float32": np.float32(65535)}.items():
+        rows = 0
+        for batch in StreamingDataset(tables, batch_size=5, images={"img": dataclasses.replace(image, dtype=kind)}, tail="short"):
+            assert batch["img"].dtype == kind
+            for i, got in zip(batch["id"], batch["img"]):
+                assert (got == want[names[i]].astype(kind) / scale).all(), names[i]
+                rows += 1
+        assert rows == len(names)
+    batch = next(iter(shardfeed.torch.StreamingDataset(tables, batch_size=3, images={"img": image})))
+    assert batch["img"].dtype == torch.uint16 and batch["img"].to(torch.int32).max() == 65535
+    with pytest.raises(errors.OptionError, match="'uint16' excludes color_jitter: they change 8 bits"):
+        Image(dtype="uint16", color_jitter=0.4)
+
+
 def test_geometry_is_that_of_the_pixels(tmp_path: Path) -> None:
     """Sizes and boxes are columns, by which boxes follow: here they are held against the place in each pixel."""
     pairs = [located(i) for i in range(20)]

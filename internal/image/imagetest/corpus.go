@@ -34,6 +34,10 @@ func Augments(t testing.TB) map[string][]byte { return archive(t, "augments.zip"
 // TIFF and animations.
 func Formats(t testing.TB) map[string][]byte { return archive(t, "formats.zip") }
 
+// Deep is the files of deep.zip, which images/testdata/deep.py makes with OpenCV, tifffile and
+// pypng: pictures of 16 bits.
+func Deep(t testing.TB) map[string][]byte { return archive(t, "deep.zip") }
+
 func archive(t testing.TB, name string) map[string][]byte {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)

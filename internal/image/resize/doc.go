@@ -1,6 +1,7 @@
-// Package resize scales a rectangle of RGB pixels with antialiasing, as Pillow and torchvision
-// do: a [Filter] that widens with the scale, columns first, each direction rounded to 8 bits.
-// Results differ from theirs by at most 1 of 255.
+// Package resize scales a rectangle of RGB pixels of 8 or 16 bits with antialiasing, as Pillow and
+// torchvision do: a [Filter] that widens with the scale, columns first, each direction rounded to
+// 8 bits, or the last one to 16. Results differ from theirs by at most 1 of 255, and from
+// torchvision's of floats by at most 1 of 65,535.
 //
 //	Span     one direction: which samples become which outputs, and which outputs are wanted;
 //	         [Span.Nearest] lists the nearest samples
@@ -16,11 +17,14 @@
 // one, so flat areas do not change, and one multiplication fewer than samples is enough
 // (kernels.go).
 //
+// Pixels of 16 bits take a word a channel, with weights of 32 bits, and 8 bits of fraction between
+// the directions (deep.go). The same kernels sum them.
+//
 // # Vectors
 //
-// AVX2 code sums 16-bit words (vector.go, vector_amd64.s), for bicubic weights in two parts: the
-// same weights, sums and rounding, so that pixels are the same on every machine. A test compares
-// the two.
+// AVX2 code sums pixels of 8 bits in words of 16 (vector.go, vector_amd64.s), for bicubic weights
+// in two parts: the same weights, sums and rounding, so that pixels are the same on every machine.
+// A test compares the two.
 //
 // # Memory
 //

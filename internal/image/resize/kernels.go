@@ -12,11 +12,25 @@ type rounder struct {
 	mask        uint64
 }
 
-func (f Filter) rounder() rounder {
-	if f == Bicubic {
-		return rounder{(bias + 1<<(bicubicBits-1)) * (1 | 1<<half), bicubicBits, 0, 1<<64 - 1}
+// An arithmetic is how pixels are summed.
+type arithmetic struct {
+	words        int  // of a pixel
+	bits         uint // of weights
+	across, down rounder
+}
+
+func arithmeticOf(f Filter, deep bool) arithmetic {
+	const all = 1<<64 - 1
+	switch {
+	case deep:
+		across := rounder{deepBias<<deepBits + 1<<(deepBits-deepFraction-1), deepBits, deepBits - deepFraction, all}
+		return arithmetic{3, deepBits, across, rounder{1 << (deepBits + deepFraction - 1), deepBits, deepBits + deepFraction, all}}
+	case f == Bicubic:
+		round := rounder{(bias + 1<<(bicubicBits-1)) * (1 | 1<<half), bicubicBits, 0, all}
+		return arithmetic{2, bicubicBits, round, round}
 	}
-	return rounder{1 << (bilinearBits - 1) * ones, bilinearBits, bilinearBits, bytes}
+	round := rounder{1 << (bilinearBits - 1) * ones, bilinearBits, bilinearBits, bytes}
+	return arithmetic{1, bilinearBits, round, round}
 }
 
 // across scales a row in x, by the number of samples of each output. One of seven is padded.

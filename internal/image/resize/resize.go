@@ -6,11 +6,14 @@ import (
 	"slices"
 )
 
-// A Row is pixels of three channels: r | g<<21 | b<<42, each 0 to 255.
+// A Row is pixels of three channels: r | g<<21 | b<<42, each of 8 or 16 bits.
 type Row []uint64
 
+// Lane is the bits from a channel to the next in a pixel of a Row.
+const Lane = 21
+
 const (
-	lane  = 21
+	lane  = Lane
 	ones  = 1 | 1<<lane | 1<<(2*lane)
 	bytes = 0xff * ones
 
@@ -19,26 +22,43 @@ const (
 )
 
 // Pack is a pixel of a Row.
-func Pack(r, g, b byte) uint64 { return uint64(r) | uint64(g)<<lane | uint64(b)<<(2*lane) }
+func Pack[S uint8 | uint16](r, g, b S) uint64 {
+	return uint64(r) | uint64(g)<<lane | uint64(b)<<(2*lane)
+}
 
-// Unpack is the channels of a pixel of a Row.
+// Unpack is the channels of a pixel of 8 bits.
 func Unpack(p uint64) (r, g, b byte) { return byte(p), byte(p >> lane), byte(p >> (2 * lane)) }
 
-// A Source is RGB pixels, 3 bytes each, of a rectangle.
+// Deepen scales pixels from 8 bits to 16: 255 becomes 65,535.
+func (r Row) Deepen() {
+	for i := range r {
+		r[i] *= 257
+	}
+}
+
+// A Source is the RGB pixels of a rectangle, of 3 samples each.
 type Source struct {
 	RGB  []byte
 	Rect image.Rectangle
+	Deep bool // samples have 2 bytes, the upper one first
+}
+
+// stride is the bytes of a row.
+func (s *Source) stride() int {
+	if s.Deep {
+		return 6 * s.Rect.Dx()
+	}
+	return 3 * s.Rect.Dx()
 }
 
 // A Resizer is for one goroutine. The zero value is ready.
 type Resizer struct {
-	x, y   axis
-	wide   Row   // a row of the source; of two words a pixel: first all pixels' first, then their second
-	ring   []Row // rows after scaling in x: row y is at y modulo their number
-	sums   Row
-	rows   []Row // the rows summed in y
-	round  rounder
-	words  int // of a pixel
+	x, y axis
+	wide Row   // a row of the source; of several words a pixel: first all pixels' first, then their second
+	ring []Row // rows after scaling in x: row y is at y modulo their number
+	sums Row
+	rows []Row // the rows summed in y
+	arithmetic
 	source Source
 	next   int // first row that is not in the ring yet
 	vector vector
@@ -48,9 +68,10 @@ type Resizer struct {
 // Resize scales a source, which holds what the spans need, and calls put with the wanted rows from
 // top to bottom. A row is valid until put returns.
 func (r *Resizer) Resize(s Source, x, y Span, f Filter, put func(i int, row Row)) {
-	vectors := canVector() && !r.scalar
-	r.x.set(x, f, !vectors)
-	r.y.set(y, f, false)
+	vectors := canVector() && !r.scalar && !s.Deep
+	r.arithmetic = arithmeticOf(f, s.Deep)
+	r.x.set(x, f, r.bits, !vectors)
+	r.y.set(y, f, r.bits, false)
 	r.source, r.next = s, 0
 	if len(r.y.first) > 0 {
 		r.next = int(r.y.first[0])
@@ -60,7 +81,7 @@ func (r *Resizer) Resize(s Source, x, y Span, f Filter, put func(i int, row Row)
 		r.each(put, r.vectorRow)
 		return
 	}
-	r.begin(s, f)
+	r.begin(s)
 	r.each(put, r.scalarRow)
 }
 
@@ -83,21 +104,20 @@ func (r *Resizer) vectorRow(first int, w []uint64) {
 	r.vector.sum(r.sums, first, w)
 }
 
-// scalarRow does the same, three channels in a word.
+// scalarRow does the same in the words of the arithmetic.
 func (r *Resizer) scalarRow(first int, w []uint64) {
 	r.fill(first, first+len(w))
 	r.vertical(first, w)
-	if r.words == 2 {
+	switch r.words {
+	case 2:
 		merge(r.sums)
+	case 3:
+		mergeDeep(r.sums)
 	}
 }
 
 // begin sizes the memory.
-func (r *Resizer) begin(s Source, f Filter) {
-	r.words, r.round = 1, f.rounder()
-	if f == Bicubic {
-		r.words = 2
-	}
+func (r *Resizer) begin(s Source) {
 	width := len(r.x.first) * r.words
 	r.wide = grow(r.wide, s.Rect.Dx()*r.words)
 	r.sums = grow(r.sums, width)
@@ -113,18 +133,22 @@ func grow(r Row, n int) Row { return slices.Grow(r[:0], n)[:n] }
 
 // fill scales the rows before end in x, except those before first, which no output needs.
 func (r *Resizer) fill(first, end int) {
-	width, n := r.source.Rect.Dx(), len(r.x.first)
+	width, n, stride := r.source.Rect.Dx(), len(r.x.first), r.source.stride()
 	for r.next = max(r.next, first); r.next < end; r.next++ {
-		rgb := r.source.RGB[(r.next-r.source.Rect.Min.Y)*3*width:][:3*width]
+		rgb := r.source.RGB[(r.next-r.source.Rect.Min.Y)*stride:][:stride]
 		o := r.ring[r.next%len(r.ring)]
-		if r.words == 1 {
+		switch r.words {
+		case 1:
 			spread(r.wide, rgb)
-		} else {
+		case 2:
 			spreadTwo(r.wide[:width], r.wide[width:], rgb)
-			r.horizontal(o[n:], r.wide[width:])
+		default:
+			spreadDeep(r.wide, rgb)
 		}
-		r.horizontal(o[:n], r.wide[:width])
-		cutAll(o, r.x.filter)
+		for k := range r.words {
+			r.horizontal(o[k*n:][:n], r.wide[k*width:][:width])
+		}
+		r.cutAll(o)
 	}
 }
 
@@ -169,7 +193,7 @@ func (r *Resizer) horizontal(o, wide Row) {
 	a := &r.x
 	left := r.source.Rect.Min.X
 	if a.even > 0 {
-		across[a.even](o, wide, a.first, a.weight, left, r.round)
+		across[a.even](o, wide, a.first, a.weight, left, r.across)
 		return
 	}
 	weights, from := a.weight, 0
@@ -180,11 +204,11 @@ func (r *Resizer) horizontal(o, wide Row) {
 		w := weights[from:end]
 		from = end
 		s := wide[int(first)-left:][:len(w)]
-		sum := r.round.start
+		sum := r.across.start
 		for j, v := range s {
 			sum += v * w[j]
 		}
-		o[i] = sum >> (r.round.drop & 63) & r.round.mask
+		o[i] = sum >> (r.across.drop & 63) & r.across.mask
 	}
 }
 
@@ -196,13 +220,13 @@ func (r *Resizer) vertical(first int, w []uint64) {
 	} else {
 		r.rows = append(r.rows[:0], r.ring[first%n:][:len(w)]...)
 	}
-	down(r.sums, r.rows, w, r.round)
-	cutAll(r.sums, r.y.filter)
+	down(r.sums, r.rows, w, r.down)
+	r.cutAll(r.sums)
 }
 
-// cutAll makes values of bicubic sums, which can be negative or too large.
-func cutAll(o Row, f Filter) {
-	if f != Bicubic {
+// cutAll makes values of bicubic sums of 8 bits, which can be negative or too large.
+func (r *Resizer) cutAll(o Row) {
+	if r.words != 2 {
 		return
 	}
 	for i, v := range o {

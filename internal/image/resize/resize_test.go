@@ -91,20 +91,24 @@ func weigh(s resize.Span, out int, f resize.Filter, at func(int) byte) byte {
 	center := s.In0 + (float64(out)+0.5)*scale
 	sum, total := 0.0, 0.0
 	for j := s.Lo; j < s.Hi; j++ {
-		d := math.Abs(float64(j)+0.5-center) / wide
-		k := 0.0
-		switch {
-		case f == resize.Bilinear:
-			k = max(0, 1-d)
-		case d < 1:
-			k = 1.5*d*d*d - 2.5*d*d + 1
-		case d < 2:
-			k = -0.5*d*d*d + 2.5*d*d - 4*d + 2
-		}
+		k := kernel(math.Abs(float64(j)+0.5-center)/wide, f)
 		sum += k * float64(at(j))
 		total += k
 	}
 	return byte(max(0, min(255, math.Floor(sum/total+0.5))))
+}
+
+// kernel is a filter's value at a distance.
+func kernel(d float64, f resize.Filter) float64 {
+	switch {
+	case f == resize.Bilinear:
+		return max(0, 1-d)
+	case d < 1:
+		return 1.5*d*d*d - 2.5*d*d + 1
+	case d < 2:
+		return -0.5*d*d*d + 2.5*d*d - 4*d + 2
+	}
+	return 0
 }
 
 // Random sizes, boxes within samples, and extreme values differ from the definition by 1 at most.
@@ -119,13 +123,7 @@ func TestResizeOfNoise(t *testing.T) {
 				pixels[i] = byte(255 * r.IntN(2)) // overshoot
 			}
 		}
-		span := func(n int) resize.Span {
-			from := r.Float64() * float64(n) / 2
-			s := resize.Span{In0: from, In1: from + 0.3 + r.Float64()*(float64(n)-from-0.3), Out: 1 + r.IntN(50)}
-			s.Lo, s.Hi, s.To = int(from), min(n, int(s.In1)+1), s.Out
-			return s
-		}
-		x, y := span(w), span(h)
+		x, y := noisySpan(r, w), noisySpan(r, h)
 		f := resize.Filter(i % 2)
 		want := reference(pixels, w, h, x, y, f)
 		got := run(resize.Source{RGB: pixels, Rect: image.Rect(0, 0, w, h)}, x, y, f)

@@ -80,18 +80,14 @@ type axis struct {
 	spare  []uint64 // weight before or after pad
 }
 
-// set computes the weights, unless they are there. With even set, outputs of few taps get zeros,
-// so that all have as many.
-func (a *axis) set(s Span, f Filter, even bool) {
-	if a.span == s && a.filter == f && len(a.first) > 0 {
+// set computes weights of some bits, unless they are there. With even set, outputs of few taps get
+// zeros, so that all have as many.
+func (a *axis) set(s Span, f Filter, bits uint, even bool) {
+	if a.span == s && a.filter == f && a.shift == bits && len(a.first) > 0 {
 		return
 	}
-	a.span, a.filter, a.taps, a.even = s, f, 0, 0
+	a.span, a.filter, a.shift, a.taps, a.even = s, f, bits, 0, 0
 	a.first, a.end, a.weight = a.first[:0], a.end[:0], a.weight[:0]
-	a.shift = bilinearBits
-	if f == Bicubic {
-		a.shift = bicubicBits
-	}
 	scale, support := s.scale(f)
 	for out := s.From; out < s.To; out++ {
 		lo, hi := s.taps(out, scale, support)

@@ -98,7 +98,7 @@ class Image(Checked):
             fit, times a random factor, and takes a random part or leaves it in the upper left
             corner, as ScaleJitter and the detection references of torchvision.
         fill (int or 3 ints, default 0): the color around a picture that is scaled to less than
-            size.
+            size. All colors are from 0 to 255, and to 65,535 with dtype="uint16".
         background (int or 3 ints, default None): the color under pictures with alpha, as white
             is of drawings. None drops alpha.
         null (int or 3 ints, default None): the color of the image of a row without a file. None
@@ -124,9 +124,12 @@ class Image(Checked):
         mean, std (3 floats, or one for one channel; default None): normalise values from 0 to 1 by
             channel. They need a dtype of floats.
         layout ("CHW" or "HWC", default "CHW"): the order of the dimensions behind the rows.
-        dtype (default "uint8"): "uint8", "float32", "float16" or "bfloat16", or one of torch or
-            numpy; "uint16" for one channel and a nearest filter. Floats are 0 to 1 without mean and
-            std, of 255 or of the 65,535 of 16 bits.
+        dtype (default "uint8"): "uint8", "uint16", "float32", "float16" or "bfloat16", or one of
+            torch or numpy. Floats are 0 to 1 without mean and std, of 255 or of the 65,535 of 16
+            bits. "uint16" is from 0 to 65,535, also of files of 8 bits, whose values are multiplied
+            by 257; with channels=1 and a nearest filter they are as they are stored. "uint8" has
+            the upper 8 of 16 bits, and floats have these with color_jitter or augment, which
+            "uint16" excludes.
         exif (bool, default True): turn pictures upright as their EXIF orientation says.
         geometry (bool, default False): add two columns, for boxes and points. ``<column>_size``,
             int32 [rows, 2], is height and width of the picture, upright. ``<column>_box``, float32
@@ -194,7 +197,8 @@ class Image(Checked):
         """Returns the engine's form, or raises one error with all that is wrong."""
         share, most_share = (_FACTOR, _MOST_SCALE) if self.crop == "scale_jitter" else (_SHARE, 1.0)
         found = Problems()
-        most = 65535 if str(self.dtype) == "uint16" else 255
+        dtype = found.of(dtype_name, "dtype", self.dtype, _DTYPES)
+        most = 65535 if dtype == "uint16" else 255
         spec = {
             "size": found.of(_size, 224 if self.size is None else self.size),
             "of": "" if self.of is None else found.of(_column, "of", self.of),
@@ -203,7 +207,7 @@ class Image(Checked):
             "channels": found.of(_count, self.channels),
             "crop": "" if self.crop is None else found.of(one_of, "crop", self.crop, *_CROPS),
             "fill": found.of(color, "fill", self.fill, most),
-            "background": None if self.background is None else found.of(color, "background", self.background, 255),
+            "background": None if self.background is None else found.of(color, "background", self.background, most),
             "null": None if self.null is None else found.of(color, "null", self.null, most),
             "resize": found.of(number, "resize", self.resize, most=_MOST_SIDE),
             "scale": found.of(span, "scale", share if self.scale is None else self.scale, most=most_share),
@@ -215,7 +219,7 @@ class Image(Checked):
             "mean": found.of(_channels, "mean", self.mean, self.channels),
             "std": found.of(_channels, "std", self.std, self.channels),
             "layout": found.of(one_of, "layout", self.layout, "CHW", "HWC"),
-            "dtype": found.of(dtype_name, "dtype", self.dtype, _DTYPES),
+            "dtype": dtype,
             "exif": found.of(flag, "exif", self.exif),
             "geometry": found.of(flag, "geometry", self.geometry),
             "reducing_gap": found.of(_gap, self.reducing_gap),
@@ -245,8 +249,10 @@ class Image(Checked):
             for name in ("like", "geometry"):
                 if getattr(self, name):
                     found.found.append(f"{step!r} moves pixels, which {name} does not follow; leave one of the two out")
-        if spec["dtype"] == "uint16" and (self.channels != 1 or not str(self.interpolation).startswith("nearest")):
-            found.found.append("dtype='uint16' needs channels=1 and interpolation='nearest' or 'nearest-exact'")
+        if spec["dtype"] == "uint16" and (changes := [name for name in ("color_jitter", "augment") if spec[name]]):
+            found.found.append(
+                f"dtype='uint16' excludes {' and '.join(changes)}: they change 8 bits; leave out one, or give uint8 or a float"
+            )
         if spec["fill"] and any(spec["fill"]) and spec["crop"] not in ("letterbox", "scale_jitter") and self.like is None:
             found.found.append(f"fill must go with crop='letterbox' or 'scale_jitter', got crop={self.crop!r}")
         unused = {"random_resized": [], None: [], "scale_jitter": ["ratio"]}.get(spec["crop"], ["scale", "ratio"])

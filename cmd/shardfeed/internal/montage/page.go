@@ -73,6 +73,13 @@ func New(all map[string]images.Options, epochs int, decoder func() (codec.Decode
 		if o.Like != "" {
 			o, draws = o.Follow(all[o.Like]), o.Like
 		}
+		if o.DType == images.Uint16 { // tiles have 8 bits
+			for _, c := range []*[3]int{&o.Fill, &o.Null.Channels, &o.Background.Channels} {
+				for i := range c {
+					c[i] = (c[i] + 128) / 257
+				}
+			}
+		}
 		o.Mean, o.Std, o.DType, o.Layout = [3]float32{}, [3]float32{}, images.Uint8, images.HWC
 		if o.Channels == 4 { // tiles are opaque
 			o.Channels = 3

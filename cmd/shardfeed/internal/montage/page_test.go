@@ -3,6 +3,7 @@ package montage
 import (
 	"bytes"
 	"image"
+	"image/color"
 	"image/png"
 	"strings"
 	"testing"
@@ -128,5 +129,25 @@ func TestTilesOfMasks(t *testing.T) {
 	}
 	if !bytes.Equal(tiles[0], tiles[1]) || tiles[0][0] != tiles[0][1] || bytes.Count(tiles[0], tiles[0][:4]) == 49 {
 		t.Errorf("tiles are %v and %v", tiles[0], tiles[1])
+	}
+}
+
+// Tiles of pictures and masks of 16 bits have 8, and so have their colors.
+func TestTilesOfUint16(t *testing.T) {
+	m := image.NewRGBA64(image.Rect(0, 0, 2, 4))
+	for i := range m.Pix {
+		if m.Pix[i] = 0x80; i%8 >= 6 {
+			m.Pix[i] = 0xff
+		}
+	}
+	mask := image.NewGray16(m.Rect)
+	p := pageOf(t, map[string]images.Options{
+		"img":  {Height: 4, Crop: images.CropLetterbox, DType: images.Uint16, Fill: [3]int{65535, 0, 257}},
+		"mask": {Like: "img", Channels: 1, Interpolation: images.Nearest, DType: images.Uint16, Fill: [3]int{65535}},
+	}, nil, nil, binary1(t, "img", m), binary1(t, "mask", mask))
+	for i, want := range [][2]color.RGBA{{{255, 0, 1, 255}, {0x80, 0x80, 0x80, 255}}, {{255, 255, 255, 255}, {0, 0, 0, 255}}} {
+		if got := [2]color.RGBA{p.tiles[i].RGBAAt(0, 0), p.tiles[i].RGBAAt(1, 0)}; got != want {
+			t.Errorf("tile %d is %v, want %v", i, got, want)
+		}
 	}
 }
