@@ -21,7 +21,7 @@ func TestUpgradePage(t *testing.T) {
 	}
 	for format, constants := range map[string]map[string]string{
 		"package and engine, over the socket": {
-			"internal/engine/wire/message.go": `(?m)^(?:const |\t)Version += (\d+)`, "python/src/shardfeed/_engine/_protocol.py": `(?m)^VERSION = (\d+)`,
+			"internal/engine/wire/hello.go": `(?m)^(?:const |\t)Version += (\d+)`, "python/src/shardfeed/_engine/_protocol.py": `(?m)^VERSION = (\d+)`,
 		},
 		"states (checkpoints)": {"shuffle/state.go": `(?m)^const stateVersion = (\d+)`, "python/src/shardfeed/_state.py": `(?m)^VERSION = (\d+)`},
 		"order of rows":        {"shuffle/params.go": `Version += "(` + shuffle.Version + `)"`},

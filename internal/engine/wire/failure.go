@@ -19,6 +19,37 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
+// Failure is an error of the engine.
+type Failure struct {
+	Kind     string   `json:"kind"` // see the Kind constants
+	Text     string   `json:"text"` // whole, as the command would print it
+	Op       string   `json:"op"`
+	Shard    string   `json:"shard"`
+	RowGroup int      `json:"row_group"` // or -1
+	Column   string   `json:"column"`
+	Hint     string   `json:"hint"`
+	Step     int64    `json:"step"` // or -1
+	Details  []string `json:"details"`
+}
+
+// Kinds of Failure: what Python raises. Values are part of the protocol.
+const (
+	KindValue    = "value"    // an option that is out of range: ValueError
+	KindNotFound = "notfound" // FileNotFoundError
+	KindAccess   = "access"   // PermissionError
+	KindData     = "data"     // a shard that cannot be read or was changed: DataError
+	KindSchema   = "schema"   // a column that is not there, shards that do not fit together: SchemaError
+	KindMemory   = "memory"   // a stream that does not fit its memory: MemoryLimitError
+	KindState    = "state"    // a state or plan that does not fit the data: StateError
+	KindStorage  = "storage"  // a server or disk that failed: StorageError
+	KindRanks    = "ranks"    // ranks that do not agree: RankMismatchError
+	KindTimeout  = "timeout"  // TimeoutError
+	KindProtocol = "protocol" // a breach of the protocol: ProtocolError
+	KindGone     = "gone"     // the engine got the order to end: EngineGone
+	KindLate     = "late"     // the trainer sent no HELLO in time: it may connect and greet again
+	KindInternal = "internal" // a panic: EngineError
+)
+
 // Error makes a failure an error, as the trainer will print it.
 func (f *Failure) Error() string {
 	if f.Hint == "" || strings.Contains(f.Text, f.Hint) {
