@@ -147,11 +147,14 @@ func (c *connection) handle(ctx context.Context, kind wire.FrameKind, payload []
 	case wire.FrameTrace:
 		return c.traced(payload)
 	}
-	opened := c.handler.Load()
-	if opened == nil {
-		return wire.ProtocolError("%v before OPENED", kind)
+	if h := c.handler.Load(); h != nil {
+		return c.handleOpened(*h, kind, payload)
 	}
-	h := *opened
+	return wire.ProtocolError("%v before OPENED", kind)
+}
+
+// handleOpened handles a frame about the open data set.
+func (c *connection) handleOpened(h handler, kind wire.FrameKind, payload []byte) error {
 	switch kind {
 	case wire.FrameRelease:
 		if len(payload) > 0 {
@@ -169,21 +172,10 @@ func (c *connection) handle(ctx context.Context, kind wire.FrameKind, payload []
 		return answer(c, kind, payload, &e, wire.FrameSession, func() (wire.Session, error) { return h.setEpoch(e) })
 	case wire.FrameWaited:
 		var w wire.Waited
-		if err := wire.Decode(kind, payload, true, &w); err != nil {
-			return err
-		}
-		if err := w.Validate(); err != nil {
-			return err
-		}
-		h.waited(w)
-		return nil
+		return heed(kind, payload, &w, func() { h.waited(w) })
 	case wire.FrameShare:
 		var s wire.Share
-		if err := errors.Join(wire.Decode(kind, payload, true, &s), s.Validate()); err != nil {
-			return err
-		}
-		h.divide(s)
-		return nil
+		return heed(kind, payload, &s, func() { h.divide(s) })
 	case wire.FrameAsk:
 		var a wire.Ask
 		return answer(c, kind, payload, &a, wire.FrameSession, func() (wire.Session, error) { return h.ask(a) })
@@ -196,6 +188,18 @@ func (c *connection) handle(ctx context.Context, kind wire.FrameKind, payload []
 		return h.take(payload)
 	}
 	return wire.ProtocolError("a trainer sends no %v", kind)
+}
+
+// heed decodes a message that has no answer into m, and acts on it.
+func heed(kind wire.FrameKind, payload []byte, m interface{ Validate() error }, act func()) error {
+	if err := wire.Decode(kind, payload, true, m); err != nil {
+		return err
+	}
+	if err := m.Validate(); err != nil {
+		return err
+	}
+	act()
+	return nil
 }
 
 func (c *connection) greet(kind wire.FrameKind, payload []byte) error {
