@@ -53,34 +53,39 @@ A shard whose footer is lost must be moved away for them.`,
 		if err := pictures.validate(); err != nil {
 			return err
 		}
-		if saved.name != "" {
-			if err := saved.check(); err != nil {
-				return err
-			}
-			err := a.withShards(ctx, addresses, f, func(_ shard.Stores, all foundShards, _ rowgroup.Options) error {
-				return saved.apart(ctx, all.shards, f, addresses)
-			})
-			if err != nil {
-				return err
-			}
-		}
-		v, err := a.verified(ctx, addresses, f, &pictures)
+		v, err := a.verifySaving(ctx, addresses, f, &pictures, &saved)
 		if err != nil {
 			return err
-		}
-		if saved.name != "" {
-			var content bytes.Buffer
-			if err := v.WriteGood(&content); err != nil {
-				return err
-			}
-			if err := saved.write(ctx, content.Bytes()); err != nil {
-				return err
-			}
 		}
 		o := verificationOf(v)
 		o.Images = pictures.columns
 		return errors.Join(a.print(f, o, o.report()), o.verdict())
 	})
+}
+
+// verifySaving reads the data, and writes the rows that are not lost into saved, if it has a name.
+func (a *app) verifySaving(ctx context.Context, addresses []string, f *flags, pictures *imageVerifying, saved *saveFile) (*iterable.Verification, error) {
+	if saved.name == "" {
+		return a.verified(ctx, addresses, f, pictures)
+	}
+	if err := saved.check(); err != nil {
+		return nil, err
+	}
+	err := a.withShards(ctx, addresses, f, func(_ shard.Stores, all foundShards, _ rowgroup.Options) error {
+		return saved.apart(ctx, all.shards, f, addresses)
+	})
+	if err != nil {
+		return nil, err
+	}
+	v, err := a.verified(ctx, addresses, f, pictures)
+	if err != nil {
+		return nil, err
+	}
+	var content bytes.Buffer
+	if err := v.WriteGood(&content); err != nil {
+		return nil, err
+	}
+	return v, saved.write(ctx, content.Bytes())
 }
 
 // verified reads the data, and shows how far it is.
