@@ -28,7 +28,7 @@ type Dataset struct {
 	options Options
 	sources []*source
 	blend   blend      // of the sources
-	notes   *laneNotes // nil keeps none
+	notes   *saved.LaneNotes // nil keeps none
 
 	mu      sync.Mutex
 	streams int // open ones
@@ -86,7 +86,7 @@ func Open(ctx context.Context, stores shard.Stores, addresses []string, o Option
 		}
 		return nil, errors.Join(err, m.Close())
 	}
-	d := &Dataset{common: c, options: o, notes: newLaneNotes(o.LaneDir)}
+	d := &Dataset{common: c, options: o, notes: saved.NewLaneNotes(o.LaneDir)}
 	s, err := newSource(ctx, c, "", addresses, m, o)
 	if err != nil {
 		return nil, errors.Join(err, m.Close())

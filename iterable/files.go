@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -41,7 +42,7 @@ func (r *fileOrder) describe(*Plan) error { return nil }
 
 func (r *fileOrder) poorMixing(int, int64) (*PoorMixing, error) { return nil, nil }
 
-func (r *fileOrder) note(*laneNotes, shuffle.Worker, int64, StreamOptions) error { return nil }
+func (r *fileOrder) note(*saved.LaneNotes, shuffle.Worker, int64, StreamOptions) error { return nil }
 
 func (r *fileOrder) units(int) *shuffle.Units { return r.sequence.Units() }
 

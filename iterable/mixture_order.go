@@ -1,6 +1,9 @@
 package iterable
 
-import "github.com/shardfeed/shardfeed/shuffle"
+import (
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
+	"github.com/shardfeed/shardfeed/shuffle"
+)
 
 // mixtureOrder is the order of a mixture.
 type mixtureOrder struct {
@@ -67,7 +70,7 @@ func (r *mixtureOrder) describe(p *Plan) error {
 
 func (r *mixtureOrder) poorMixing(int, int64) (*PoorMixing, error) { return nil, nil }
 
-func (r *mixtureOrder) note(*laneNotes, shuffle.Worker, int64, StreamOptions) error { return nil }
+func (r *mixtureOrder) note(*saved.LaneNotes, shuffle.Worker, int64, StreamOptions) error { return nil }
 
 func (r *mixtureOrder) units(source int) *shuffle.Units { return r.made.Sources()[source].Plan.Units() }
 

@@ -19,3 +19,8 @@ func (d *Dataset) NoteReads(ranks []int, worldSize int, o StreamOptions) error {
 	}
 	return nil
 }
+
+// HeldLanes are the line lanes of a state's order that the last run on this node has read, where
+// Options.LaneDir kept a note of them, as shuffle.NodeLanes has them. It is nil if nothing is
+// known.
+func (d *Dataset) HeldLanes(state shuffle.State) []byte { return d.notes.Held(state) }

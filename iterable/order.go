@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -35,7 +36,7 @@ type order interface {
 	left(epoch uint64, pos int64, yield func(source int, p shuffle.Part)) (passes []uint64)
 
 	// note keeps in n which lanes a worker reads.
-	note(n *laneNotes, w shuffle.Worker, globalBatch int64, o StreamOptions) error
+	note(n *saved.LaneNotes, w shuffle.Worker, globalBatch int64, o StreamOptions) error
 }
 
 // A portion is the part of an order that one worker reads: which loads, when, and how rows are

@@ -1,6 +1,7 @@
 package iterable
 
 import (
+	"github.com/shardfeed/shardfeed/iterable/internal/saved"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -70,13 +71,13 @@ func (r *planOrder) poorMixing(worldSize int, globalBatch int64) (*PoorMixing, e
 	return r.source.poorMixing(r.plan, worldSize, globalBatch)
 }
 
-func (r *planOrder) note(n *laneNotes, w shuffle.Worker, globalBatch int64, o StreamOptions) error {
+func (r *planOrder) note(n *saved.LaneNotes, w shuffle.Worker, globalBatch int64, o StreamOptions) error {
 	if n == nil || w.Workers > 1 || r.plan.Params().Assign != shuffle.Sticky {
 		return nil
 	}
 	v, err := r.seated(w, o.Seats, globalBatch)
 	if err == nil {
-		n.note(r.plan.State(0, 0, globalBatch), v.Lines(globalBatch), w, o)
+		n.Note(r.plan.State(0, 0, globalBatch), v.Lines(globalBatch), o.Seats, w, o.LocalWorldSize)
 	}
 	return err
 }
@@ -103,8 +104,8 @@ func withTail(params shuffle.Params, tail shuffle.Tail) (shuffle.Params, error) 
 
 // planned makes the shuffled order of the saved plan.
 func (d *source) planned(tail shuffle.Tail) (*shuffle.Plan, error) {
-	saved := d.options.Plan
-	params, err := withTail(*saved.Params, tail)
+	pinned := d.options.Plan
+	params, err := withTail(*pinned.Params, tail)
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +114,8 @@ func (d *source) planned(tail shuffle.Tail) (*shuffle.Plan, error) {
 		return nil, err
 	}
 	p, err := d.newPlan(units, params, d.options.Seed)
-	if err == nil && p.UnitsHash() != saved.Units {
-		err = &shuffle.MismatchError{Field: "units", Saved: saved.Units, Here: p.UnitsHash()}
+	if err == nil && p.UnitsHash() != pinned.Units {
+		err = &shuffle.MismatchError{Field: "units", Saved: pinned.Units, Here: p.UnitsHash()}
 	}
 	return p, err
 }
