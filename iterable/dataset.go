@@ -27,7 +27,7 @@ type Dataset struct {
 	*common
 	options Options
 	sources []*source
-	blend   blend      // of the sources
+	blend   blend            // of the sources
 	notes   *saved.LaneNotes // nil keeps none
 
 	mu      sync.Mutex

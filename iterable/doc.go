@@ -78,11 +78,11 @@
 // # Rows by number
 //
 // [Dataset.Taker] makes a [Taker], which returns draws of rows that the caller names by number
-// (take.go). Units are those of the plan. The taker owns a cache of decoded units (unitcache.go):
-// it reserves the memory for them when it is made, never holds more, and drops the least recently
-// used units. A call takes the room for all its units at once, so calls never wait for each other
-// in a ring. A unit that several calls want is decoded once, in a goroutine that the taker waits
-// for in Close; one that fails is not kept.
+// (take.go). Units are those of the plan. The taker owns a cache of decoded units
+// (internal/unitcache): it reserves the memory for them when it is made, never holds more, and
+// drops the least recently used units. A call takes the room for all its units at once, so calls
+// never wait for each other in a ring. A unit that several calls want is decoded once, in a
+// goroutine that the taker waits for in Close; one that fails is not kept.
 //
 // # Time
 //

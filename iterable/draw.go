@@ -2,6 +2,7 @@ package iterable
 
 import (
 	"github.com/shardfeed/shardfeed/internal/wait"
+	"github.com/shardfeed/shardfeed/iterable/internal/unitcache"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
@@ -53,9 +54,9 @@ type Draw struct {
 	Trail *Trail
 
 	from   drawer
-	number int64     // in the order in which the stream made its draws
-	each   bool      // Hashes is wanted
-	units  []unitPin // of a taker
+	number int64           // in the order in which the stream made its draws
+	each   bool            // Hashes is wanted
+	units  []unitcache.Pin // of a taker
 }
 
 // A drawer makes draws and takes them back.

@@ -14,7 +14,9 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/unitcache"
 	"github.com/shardfeed/shardfeed/rowgroup"
+	"github.com/shardfeed/shardfeed/shuffle"
 )
 
 // TakerOptions limit how much a taker may hold. The zero value takes the data set's memory.
@@ -51,7 +53,7 @@ type Taker struct {
 	numbers *numbering
 	account *mem.Account
 	ahead   *ahead.Reader // which loads units; it has no schedule and no goroutines
-	cache   *unitCache
+	cache   *unitcache.Cache
 	loads   chan struct{} // a value for each unit on its way
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -109,10 +111,10 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 		loads: make(chan struct{}, loads),
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
-	t.cache = newUnitCache(account, need[mem.Shuffle], t.cost, t.begin)
+	t.cache = unitcache.New(account, need[mem.Shuffle], t.cost, t.begin)
 	least := b.load.bytes()
 	account.Unordered()
-	account.Elastic(mem.Shuffle, need[mem.Shuffle]-least, func(n int64) int64 { return t.cache.yield(n, least) })
+	account.Elastic(mem.Shuffle, need[mem.Shuffle]-least, func(n int64) int64 { return t.cache.Yield(n, least) })
 	return t, nil
 }
 
@@ -206,11 +208,7 @@ func (b takerBound) within(limit int64, most int) (need mem.Amounts, loads int) 
 func (t *Taker) Len() int64 { return t.numbers.rows() }
 
 // Room is the bytes that decoded units may take. It shrinks when batches need memory.
-func (t *Taker) Room() int64 {
-	t.cache.mu.Lock()
-	defer t.cache.mu.Unlock()
-	return t.cache.room
-}
+func (t *Taker) Room() int64 { return t.cache.Room() }
 
 // Account is the taker's memory.
 func (t *Taker) Account() *Account { return (*Account)(t.account) }
@@ -243,7 +241,11 @@ func (t *Taker) Take(ctx context.Context, rows []int64) (*Draw, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.cache.pin(ctx, d); err != nil {
+	d.Blocks, err = t.cache.Pin(ctx, d.units, d.Trail, d.Blocks)
+	if over := (*unitcache.RoomError)(nil); errors.As(err, &over) {
+		return nil, &TakeError{Rows: d.Rows, Units: len(d.units), Need: over.Need, Room: over.Room}
+	}
+	if err != nil {
 		return nil, err
 	}
 	t.tally.add(Stats{Draws: 1, Rows: int64(d.Rows), Groups: int64(len(d.Blocks))})
@@ -291,7 +293,7 @@ func (t *Taker) draw(rows []int64) (*Draw, error) {
 	slices.Sort(q.units)
 	for i, u := range q.units {
 		q.places[u] = int32(i) + 1
-		d.units = append(d.units, unitPin{unit: u})
+		d.units = append(d.units, unitcache.Pin{Unit: u})
 	}
 	for i, p := range d.Picks {
 		d.Picks[i] = rowgroup.MakePick(int(q.places[p.Block()])-1, p.Row())
@@ -301,7 +303,7 @@ func (t *Taker) draw(rows []int64) (*Draw, error) {
 
 // release takes a draw back.
 func (t *Taker) release(d *Draw) {
-	t.cache.unpin(d.units)
+	t.cache.Unpin(d.units)
 	clear(d.Blocks)
 	clear(d.units)
 	t.draws.Put(d)
@@ -315,12 +317,15 @@ func (t *Taker) cost(unit int32) int64 {
 
 // begin loads a unit in a goroutine of its own. It continues when the call that wanted the unit has
 // ended: others may want it.
-func (t *Taker) begin(u *heldUnit) {
+func (t *Taker) begin(u *unitcache.Unit) {
 	t.loading.Go(func() {
-		held, err := t.load(u.unit, &u.trail)
-		t.cache.loaded(u, held, err)
+		held, err := t.load(u.Number, &u.Trail)
+		t.cache.Loaded(u, held, err)
 	})
 }
+
+// wholeUnit is the span of all rows of a unit.
+func wholeUnit(u shuffle.Unit) shuffle.Span { return shuffle.Span{To: u.Samples} }
 
 // load fetches and decodes a unit.
 func (t *Taker) load(unit int32, trail *wait.Trail) (*ahead.Held, error) {
@@ -346,7 +351,7 @@ func (t *Taker) load(unit int32, trail *wait.Trail) (*ahead.Held, error) {
 func (t *Taker) Close() error {
 	t.once.Do(func() {
 		t.cancel(errTakerClosed)
-		t.cache.close()
+		t.cache.Close(errTakerClosed)
 		t.loading.Wait()
 		t.dataset.leave()
 	})

@@ -135,13 +135,11 @@ func small(t *testing.T, units int64) (x *Taker, rows int64) {
 
 // full leaves a taker no more room than its units take: they may be smaller than was foretold.
 func full(x *Taker) {
-	x.cache.mu.Lock()
-	defer x.cache.mu.Unlock()
 	var cost int64
 	for i := range x.numbers.units.All() {
 		cost = max(cost, x.cost(int32(i)))
 	}
-	x.cache.room = max(x.cache.used, cost)
+	x.cache.Yield(x.Room()-max(x.cache.Used(), cost), 0)
 }
 
 // Under any number of callers the account stays within its reservation, and what the pool holds
@@ -183,7 +181,7 @@ func TestTakeDropsWhatWasUsedLeastRecently(t *testing.T) {
 	for i := range 3 {
 		decodes(unit(i), 1)
 	}
-	x.cache.room = x.cache.used + x.cost(3) - 1
+	x.cache.Yield(x.Room()-(x.cache.Used()+x.cost(3)-1), 0)
 	decodes(unit(0), 0)
 	decodes(unit(3), 1) // in the place of unit 1
 	decodes(unit(0), 0)
@@ -473,12 +471,11 @@ func TestTakeOfAllRows(t *testing.T) {
 		return less
 	}
 	x := taker(t, d, TakerOptions{})
-	takeRows(t, x, []int64{0, 70, 200, 300})
-	x.cache.mu.Lock()
-	if u := x.cache.units[0]; u.bytes <= x.cost(0) {
-		t.Errorf("unit 0 takes %d bytes, and %d were foretold: the test needs more", u.bytes, x.cost(0))
+	takeRows(t, x, []int64{0})
+	if used := x.cache.Used(); used <= x.cost(0) {
+		t.Errorf("unit 0 takes %d bytes, and %d were foretold: the test needs more", used, x.cost(0))
 	}
-	x.cache.mu.Unlock()
+	takeRows(t, x, []int64{0, 70, 200, 300})
 	all := make([]int64, n)
 	for i := range all {
 		all[i] = int64(i)
