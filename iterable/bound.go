@@ -13,13 +13,13 @@ import (
 
 // A bound is the memory that a stream needs, known before it reads anything.
 type bound struct {
-	shuffle int64 // what is in the buffer at its worst
-	whole   int64 // the same where blocks are not divided
-	draws   int64 // rows that have left in draws that are not released
-	ticks   int64 // the order in which rows leave
-	load    cost  // the largest single load, by each of its costs
-	batch   int64 // batches of the layer above
-	store   int64 // what the stores below hold
+	shuffle int64         // what is in the buffer at its worst
+	whole   int64         // the same where blocks are not divided
+	draws   int64         // rows that have left in draws that are not released
+	ticks   int64         // the order in which rows leave
+	load    estimate.Cost // the largest single load, by each of its costs
+	batch   int64         // batches of the layer above
+	store   int64         // what the stores below hold
 
 	scratch, moreScratch int64 // of the layer above: what it needs, and what it can use too
 }
@@ -27,7 +27,7 @@ type bound struct {
 // least returns the minimum of a stream: one load on its way.
 func (b bound) least() mem.Amounts {
 	return mem.Amounts{
-		mem.Fetch: b.load.fetch, mem.Decode: b.load.bytes() + b.load.beyondFree(), mem.Shuffle: b.shuffle + b.draws + b.ticks,
+		mem.Fetch: b.load.Fetch, mem.Decode: b.load.Bytes() + b.load.BeyondFree(), mem.Shuffle: b.shuffle + b.draws + b.ticks,
 		mem.Batch: b.batch, mem.Store: b.store, mem.Scratch: b.scratch,
 	}
 }
@@ -49,10 +49,10 @@ func (b bound) ahead(limit int64, loads, fetches int) mem.Amounts {
 		}
 		return 0
 	}
-	n := fit(loads, b.load.fetch+b.load.bytes()+b.load.scratch)
-	need[mem.Fetch] += n * b.load.fetch
-	need[mem.Decode] += n * (b.load.bytes() + b.load.scratch)
-	need[mem.Fetch] += fit(fetches, b.load.fetch) * b.load.fetch
+	n := fit(loads, b.load.Fetch+b.load.Bytes()+b.load.Scratch)
+	need[mem.Fetch] += n * b.load.Fetch
+	need[mem.Decode] += n * (b.load.Bytes() + b.load.Scratch)
+	need[mem.Fetch] += fit(fetches, b.load.Fetch) * b.load.Fetch
 	return need
 }
 
@@ -66,16 +66,7 @@ func moreScratch(wanted, room int64) int64 { return max(0, min(wanted, room/2)) 
 // early is the most that blocks take before the consumer needs them: those on their way, and one
 // more in room that the shuffle buffer leaves.
 func (b bound) early(reserved mem.Amounts) int64 {
-	return max(leastEarly, reserved[mem.Decode]+b.load.bytes()) + b.load.scratch
-}
-
-// largest takes the larger of each cost.
-func (c cost) largest(d cost) cost {
-	if d.bytes() > c.bytes() {
-		c.whole, c.parted, c.parts = d.whole, d.parted, d.parts
-	}
-	c.fetch, c.scratch = max(c.fetch, d.fetch), max(c.scratch, d.scratch)
-	return c
+	return max(leastEarly, reserved[mem.Decode]+b.load.Bytes()) + b.load.Scratch
 }
 
 const (
@@ -95,7 +86,7 @@ func (s *sizes) epochs(l *laneEpochs, rowsDrawn int64) bound {
 	}
 	for e := l.start.epoch + 1; e < l.start.epoch+boundEpochs && (l.start.end == 0 || e < l.start.end); e++ {
 		n := s.lanes(l.at(e), rowsDrawn)
-		b.shuffle, b.whole, b.draws, b.load = max(b.shuffle, n.shuffle), max(b.whole, n.whole), max(b.draws, n.draws), b.load.largest(n.load)
+		b.shuffle, b.whole, b.draws, b.load = max(b.shuffle, n.shuffle), max(b.whole, n.whole), max(b.draws, n.draws), b.load.Largest(n.load)
 		b.ticks = max(b.ticks, n.ticks)
 	}
 	return b
@@ -115,13 +106,13 @@ func (s *sizes) lanes(e *laneEpoch, rowsDrawn int64) bound {
 // lanesOf returns the peak of the lanes that a stream reads of an epoch, also if blocks are not
 // divided, and the rows of the largest tick of each, all together and the most. It adds their loads
 // and spans.
-func (s *sizes) lanesOf(e *laneEpoch, load *cost, drawn *estimate.Densest) (held, whole, ticks, tick int64) {
+func (s *sizes) lanesOf(e *laneEpoch, load *estimate.Cost, drawn *estimate.Densest) (held, whole, ticks, tick int64) {
 	units := e.plan.Units()
 	for _, slot := range e.slots {
 		p := lanePeak{sizes: s, lane: e.lanes[slot], plan: e.plan, units: units, drawn: drawn}
 		divided, undivided := p.bytes()
 		held, whole = held+divided, whole+undivided
-		*load = load.largest(p.largest)
+		*load = load.Largest(p.largest)
 		rows := p.tickRows()
 		ticks, tick = ticks+rows, max(tick, rows)
 	}
@@ -138,7 +129,7 @@ type lanePeak struct {
 
 	change  []int64 // of the bytes held, by tick; memory freed after a tick counts for the next
 	whole   []int64 // the same where blocks are not divided
-	largest cost
+	largest estimate.Cost
 	drawn   *estimate.Densest // of the spans
 }
 
@@ -164,19 +155,19 @@ func (p *lanePeak) span(j int) {
 	sp := p.lane.Span(j)
 	u := p.units.At(sp.Unit)
 	c := p.sizes.spanCost(u, sp, true)
-	p.largest = p.largest.largest(c)
-	p.drawn.Add(sp.Rows(), c.bytes())
-	p.change[p.lane.Arrival(j)] += c.bytes()
+	p.largest = p.largest.Largest(c)
+	p.drawn.Add(sp.Rows(), c.Bytes())
+	p.change[p.lane.Arrival(j)] += c.Bytes()
 	end := p.emptied(j, p.lane.End(j)) + 1
-	p.whole[p.lane.Arrival(j)] += c.bytes()
-	p.whole[end] -= c.bytes()
-	p.change[end] -= c.whole
-	for i := range c.parts {
-		part := c.parted / int64(c.parts)
-		if i == c.parts-1 {
-			part = c.parted - part*int64(c.parts-1)
+	p.whole[p.lane.Arrival(j)] += c.Bytes()
+	p.whole[end] -= c.Bytes()
+	p.change[end] -= c.Whole
+	for i := range c.Parts {
+		part := c.Parted / int64(c.Parts)
+		if i == c.Parts-1 {
+			part = c.Parted - part*int64(c.Parts-1)
 		}
-		p.change[p.freed(j, int64(ahead.PartEnd(int(sp.Rows()), c.parts, i)))] -= part
+		p.change[p.freed(j, int64(ahead.PartEnd(int(sp.Rows()), c.Parts, i)))] -= part
 	}
 }
 
@@ -234,10 +225,10 @@ func (s *sizes) files(units *shuffle.Units, rowsDrawn int64) bound {
 			continue
 		}
 		c := s.spanCost(u, shuffle.Span{To: u.Samples}, false)
-		b.load = b.load.largest(c)
-		drawn.Add(u.Samples, c.bytes())
+		b.load = b.load.Largest(c)
+		drawn.Add(u.Samples, c.Bytes())
 	}
-	b.shuffle = 2 * b.load.bytes()
+	b.shuffle = 2 * b.load.Bytes()
 	b.whole = b.shuffle
 	b.draws = drawn.Most()
 	return b
@@ -249,7 +240,7 @@ func (d *Dataset) reserve(b bound, decoders int, r remedy) (a *mem.Account, inIm
 	if d.options.Tier != nil {
 		whole := b
 		whole.shuffle = b.whole
-		a, err := d.budget.Reserve(d.memory, whole.ahead(d.memory, decoders, ahead.FetchesAhead(d.fetchers, d.copied, b.load.fetch)))
+		a, err := d.budget.Reserve(d.memory, whole.ahead(d.memory, decoders, ahead.FetchesAhead(d.fetchers, d.copied, b.load.Fetch)))
 		if err == nil {
 			return a, true, nil
 		}
@@ -259,7 +250,7 @@ func (d *Dataset) reserve(b bound, decoders int, r remedy) (a *mem.Account, inIm
 }
 
 func (d *Dataset) reserveDivided(b bound, decoders int, r remedy) (*mem.Account, error) {
-	a, err := d.budget.Reserve(d.memory, b.ahead(d.memory, decoders, ahead.FetchesAhead(d.fetchers, d.copied, b.load.fetch)))
+	a, err := d.budget.Reserve(d.memory, b.ahead(d.memory, decoders, ahead.FetchesAhead(d.fetchers, d.copied, b.load.Fetch)))
 	var over *mem.OverLimit
 	if errors.As(err, &over) && over.Shared { // others have taken what reading ahead would like
 		a, err = d.budget.Reserve(d.memory, b.least())

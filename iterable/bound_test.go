@@ -82,7 +82,7 @@ func TestTickRows(t *testing.T) {
 // walkedPeak takes spans and frees parts and spans as a stream does.
 func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 	var held int64
-	costs := make([]cost, lane.Spans())
+	costs := make([]estimate.Cost, lane.Spans())
 	freed := make([]int, lane.Spans())
 	it, tick := lane.Iter(), shuffle.Tick{}
 	for it.Next(&tick) {
@@ -90,26 +90,26 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 			sp := lane.Span(int(j))
 			u := p.Units().At(sp.Unit)
 			costs[j] = d.sources[0].sizes.cost(u.Group, u.Lo+sp.From, u.Lo+sp.To, true)
-			held += costs[j].whole + costs[j].parted
+			held += costs[j].Bytes()
 		}
 		peak = max(peak, held)
 		for j := range costs {
 			c := &costs[j]
-			if c.whole == 0 {
+			if c.Whole == 0 {
 				continue
 			}
 			n := int(lane.Span(j).Rows())
 			emitted := int(lane.Emitted(j, tick.Index))
-			for c.parts > 0 && freed[j] < c.parts && ahead.PartEnd(n, c.parts, freed[j]) <= emitted {
-				part := c.parted / int64(c.parts)
-				if freed[j]++; freed[j] == c.parts {
-					part = c.parted - part*int64(c.parts-1)
+			for c.Parts > 0 && freed[j] < c.Parts && ahead.PartEnd(n, c.Parts, freed[j]) <= emitted {
+				part := c.Parted / int64(c.Parts)
+				if freed[j]++; freed[j] == c.Parts {
+					part = c.Parted - part*int64(c.Parts-1)
 				}
 				held -= part
 			}
-			if emitted == n && c.whole > 0 {
-				held -= c.whole
-				c.whole = 0
+			if emitted == n && c.Whole > 0 {
+				held -= c.Whole
+				c.Whole = 0
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func walkedPeak(d *Dataset, p *shuffle.Plan, lane *shuffle.Lane) (peak int64) {
 // Loads ahead take what the limit has room for, never more than asked, and nothing from what is
 // needed.
 func TestBoundAhead(t *testing.T) {
-	b := bound{shuffle: 1000, draws: 50, batch: 10, load: cost{fetch: 30, whole: 20, parted: 50}}
+	b := bound{shuffle: 1000, draws: 50, batch: 10, load: estimate.Cost{Fetch: 30, Whole: 20, Parted: 50}}
 	if got, want := b.least(), (mem.Amounts{mem.Fetch: 30, mem.Decode: 70, mem.Shuffle: 1050, mem.Batch: 10}); got != want {
 		t.Fatalf("least %v", got)
 	}
@@ -145,7 +145,7 @@ func TestBoundAhead(t *testing.T) {
 			}
 		})
 	}
-	if got := (cost{fetch: 9, whole: 1, parted: 2, parts: 2}).largest(cost{fetch: 4, whole: 5}); got != (cost{fetch: 9, whole: 5}) {
+	if got := (estimate.Cost{Fetch: 9, Whole: 1, Parted: 2, Parts: 2}).Largest(estimate.Cost{Fetch: 4, Whole: 5}); got != (estimate.Cost{Fetch: 9, Whole: 5}) {
 		t.Errorf("largest %+v", got)
 	}
 }

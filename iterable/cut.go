@@ -6,6 +6,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 
@@ -175,7 +176,7 @@ func (s *sizes) fits(u shuffle.Unit, pieces, memory int64) bool {
 	for i := range pieces {
 		piece := shuffle.Unit{Group: u.Group, Lo: u.Lo + mem.MulDiv(u.Rows(), i, pieces), Hi: u.Lo + mem.MulDiv(u.Rows(), i+1, pieces)}
 		c := s.fileCost(piece)
-		if c.fetch+fileBlocks*c.bytes()+c.beyondFree() > memory {
+		if c.Fetch+fileBlocks*c.Bytes()+c.BeyondFree() > memory {
 			return false
 		}
 		if !s.manifest.HasPages(u.Group) {
@@ -191,11 +192,11 @@ const fileBlocks = 4
 
 // fileCost is the most that a unit in file order takes, however many of its rows a rule keeps. It
 // remembers nothing: no stream asks for the same rows.
-func (s *sizes) fileCost(u shuffle.Unit) cost {
+func (s *sizes) fileCost(u shuffle.Unit) estimate.Cost {
 	if !s.ruled {
 		return s.cost(u.Group, u.Lo, u.Hi, false)
 	}
-	return s.ruledCost(u, u.Rows(), false).largest(s.ruledCostBy(s.manifest.KeptBytes, u, (u.Rows()-1)/2, false))
+	return s.ruledCost(u, u.Rows(), false).Largest(s.ruledCostBy(s.manifest.KeptBytes, u, (u.Rows()-1)/2, false))
 }
 
 // unitsOf returns units that were cut before, else nil.

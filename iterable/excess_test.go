@@ -9,6 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	memstore "github.com/shardfeed/shardfeed/shard/mem"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -74,7 +75,7 @@ func TestRuleOfSharedPrefixes(t *testing.T) {
 			if _, most := s.account.Peak(); most > memory {
 				t.Errorf("the account held %s", mem.Bytes(most))
 			}
-			if most := d.pool.Stats().Peak; most > memory+freeScratch {
+			if most := d.pool.Stats().Peak; most > memory+estimate.FreeScratch {
 				t.Errorf("blocks and scratch took %s", mem.Bytes(most))
 			}
 		})

@@ -13,7 +13,7 @@ func (x *mixed) bound(rowsDrawn int64) bound {
 			bytes, largest := m.kept.bytes()
 			b.shuffle += bytes
 			b.whole += bytes
-			b.load = b.load.largest(largest)
+			b.load = b.load.Largest(largest)
 			continue
 		}
 		held, whole, rows := int64(0), int64(0), int64(0)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -110,13 +111,13 @@ func laterUnits(p *shuffle.Plan, listed []bool) (later []int) {
 const fewLaneRows = 16
 
 // bytes that all of them take, and the largest load.
-func (k *keptUnits) bytes() (all int64, largest cost) {
+func (k *keptUnits) bytes() (all int64, largest estimate.Cost) {
 	units := k.of.plan.Units()
 	for _, u := range k.list {
 		unit := units.At(u.unit)
 		c := k.of.sizes.spanCost(unit, wholeUnit(unit), false)
-		largest = largest.largest(c)
-		all += c.bytes() + 2*unit.Samples*ahead.OrderBytes // the orders of a pass that ends and of one that starts
+		largest = largest.Largest(c)
+		all += c.Bytes() + 2*unit.Samples*ahead.OrderBytes // the orders of a pass that ends and of one that starts
 	}
 	return all, largest
 }

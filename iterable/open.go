@@ -7,6 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/cause"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/iterable/internal/transform"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -171,7 +172,7 @@ func (d *Dataset) batchBytes(o StreamOptions) int64 {
 		all += values
 	}
 	all += batches * int64(o.BatchSize) * o.Wider
-	return all + all/roundingPart + batches*blockBytes
+	return estimate.InBlocks(all, batches)
 }
 
 // rowBytes estimates n average rows: the larger of their decoded size and value size, and the value
@@ -207,7 +208,7 @@ func (d *Dataset) packedBatches(o StreamOptions) (all int64, packed bool) {
 		all += more
 	}
 	all += samples * o.Wider
-	return all + all/roundingPart + int64(o.Batches)*blockBytes, true
+	return estimate.InBlocks(all, int64(o.Batches)), true
 }
 
 // groups of all sources, by the numbers that loads have for them.

@@ -204,7 +204,7 @@ func TestPackedCostIsTheBlocks(t *testing.T) {
 	readThrough(t, s)
 	foretold := int64(0)
 	for _, u := range units.All() {
-		foretold += d.sources[0].sizes.packedCost(u, u.Samples, true).bytes()
+		foretold += d.sources[0].sizes.packedCost(u, u.Samples, true).Bytes()
 	}
 	if took := s.Stats().Decoded; over || foretold > 2*took {
 		t.Errorf("blocks took %v, %v were foretold", mem.Bytes(took), mem.Bytes(foretold))

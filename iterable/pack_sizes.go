@@ -7,6 +7,7 @@ import (
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/iterable/internal/samples"
 )
 
@@ -39,16 +40,16 @@ func newPackSizes(k *samples.Packing, m *rowgroup.Reader) func() packSizes {
 
 // packedCost returns the cost of a load that keeps a number of a unit's samples: the unit as it is
 // decoded, beside the blocks that are made of it.
-func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) cost {
+func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) estimate.Cost {
 	rows, all := u.Rows(), s.manifest.Groups()[u.Group].Rows
 	d, p := s.decoded(u.Group), s.packed()
-	scratch := d.Scratch.Of(rows, all, false) + slice(d.Rule, rows, all, edgeBytes)
+	scratch := d.Scratch.Of(rows, all, false) + estimate.Slice(d.Rule, rows, all, edgeBytes)
 	if rows < all {
-		d.Narrow, d.Wide, _ = sliceGroup(d, rows, all)
+		d = d.Slice(rows, all)
 	}
-	c := cost{fetch: s.fetchBytes(u.Group, rows), scratch: scratch + d.Narrow + d.Wide + rows*(scratchBytes+ruleScratch+packScratch)}
+	c := estimate.Cost{Fetch: s.fetchBytes(u.Group, rows), Scratch: scratch + d.Narrow + d.Wide + rows*(scratchBytes+ruleScratch+packScratch)}
 	documents := rows + u.Samples // each block may begin with the rest of a document
-	others := mem.MulDiv(slice(p.others[u.Group], rows, all, d.Scratch.Edges), documents, max(1, rows)) + documents*lengthsBytes
+	others := mem.MulDiv(estimate.Slice(p.others[u.Group], rows, all, d.Scratch.Edges), documents, max(1, rows)) + documents*lengthsBytes
 	others = mem.MulDiv(others, samples, max(1, u.Samples))
 	tokens := int64(0)
 	for _, n := range p.columns {
@@ -56,23 +57,23 @@ func (s *sizes) packedCost(u shuffle.Unit, samples int64, divided bool) cost {
 	}
 	parts := p.parts(samples, tokens+others)
 	if !divided || parts < 2 {
-		c.whole = p.blockBytes(samples, others)
+		c.Whole = p.blockBytes(samples, others)
 		return c
 	}
-	c.parts = int(parts)
-	c.parted = parts * p.blockBytes((samples+parts-1)/parts, others/parts)
+	c.Parts = int(parts)
+	c.Parted = parts * p.blockBytes((samples+parts-1)/parts, others/parts)
 	return c
 }
 
 // packedPart is bytes that a part of packed samples holds at least.
-const packedPart = widePart / 4 * 3
+const packedPart = estimate.WidePart / 4 * 3
 
 // parts returns into how many parts samples are divided. Their tokens are single buffers, so it
 // is the number whose buffers fill the pool's sizes best, with one part more that is held until its
 // last sample has left.
 func (p packSizes) parts(samples, bytes int64) (best int64) {
 	least := int64(0)
-	for parts := min(mostParts, bytes/packedPart, samples); parts > 1; parts-- {
+	for parts := min(estimate.MostParts, bytes/packedPart, samples); parts > 1; parts-- {
 		held := int64(0)
 		for _, column := range p.columns {
 			held += (parts + 1) * mem.HeldBytes(column*((samples+parts-1)/parts)+keptSlack)
@@ -86,7 +87,7 @@ func (p packSizes) parts(samples, bytes int64) (best int64) {
 
 // blockBytes returns the bytes of a block of samples.
 func (p packSizes) blockBytes(samples, others int64) int64 {
-	n := others + others/roundingPart + blockBytes
+	n := estimate.InBlocks(others, 1)
 	for _, column := range p.columns {
 		n += mem.ClassBytes(column*samples + keptSlack)
 	}

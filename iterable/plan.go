@@ -187,12 +187,12 @@ func (d *Dataset) longBatches(o StreamOptions) (int64, error) {
 		}
 		for _, u := range units.All() {
 			if u.Samples > 0 {
-				longest.Add(u.Samples, s.sizes.spanCost(u, shuffle.Span{To: u.Samples}, false).bytes())
+				longest.Add(u.Samples, s.sizes.spanCost(u, shuffle.Span{To: u.Samples}, false).Bytes())
 			}
 		}
 	}
 	all := longest.Most() + rows*o.Wider
-	return all + all/roundingPart + int64(o.Batches)*blockBytes, nil
+	return estimate.InBlocks(all, int64(o.Batches)), nil
 }
 
 // weigh adds up the source's shards and their bytes, and returns the bytes to decompress.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -12,26 +13,26 @@ import (
 func TestCosts(t *testing.T) {
 	d := open(t, pictures(t), Options{})
 	whole := d.sources[0].sizes.cost(0, 0, 160, true)
-	if whole.parts < 2 || whole.parts > mostParts || whole.parted < 2<<20 || whole.fetch != d.sources[0].manifest.Groups()[0].Compressed {
+	if whole.Parts < 2 || whole.Parts > estimate.MostParts || whole.Parted < 2<<20 || whole.Fetch != d.sources[0].manifest.Groups()[0].Compressed {
 		t.Errorf("%+v", whole)
 	}
 	flat := d.sources[0].sizes.cost(0, 0, 160, false)
-	if flat.parts != 0 || flat.parted != 0 || flat.whole < whole.parted-int64(whole.parts)*(partEndBytes+wideEndBytes) {
+	if flat.Parts != 0 || flat.Parted != 0 || flat.Whole < whole.Parted-int64(whole.Parts)*estimate.EndBytes {
 		t.Errorf("%+v", flat)
 	}
 	for _, pieces := range []int64{2, 4, 16, 160} {
-		var sum cost
+		var sum estimate.Cost
 		for i := range pieces {
 			c := d.sources[0].sizes.cost(0, 160*i/pieces, 160*(i+1)/pieces, true)
-			if c.fetch > whole.fetch || c.whole+c.parted > whole.whole+whole.parted+blockBytes+(partEndBytes+wideEndBytes)*mostParts {
+			if c.Fetch > whole.Fetch || c.Bytes() > whole.Bytes()+estimate.InBlocks(0, 1)+estimate.EndBytes*estimate.MostParts {
 				t.Errorf("a slice of %d: %+v, the whole %+v", pieces, c, whole)
 			}
-			if c.parts > 0 && c.parted < int64(c.parts)*widePart {
+			if c.Parts > 0 && c.Parted < int64(c.Parts)*estimate.WidePart {
 				t.Errorf("%+v has parts that are too small", c)
 			}
-			sum.fetch, sum.whole = sum.fetch+c.fetch, sum.whole+c.whole+c.parted
+			sum.Fetch, sum.Whole = sum.Fetch+c.Fetch, sum.Whole+c.Whole+c.Parted
 		}
-		if sum.fetch < whole.fetch-pieces || sum.whole < flat.whole {
+		if sum.Fetch < whole.Fetch-pieces || sum.Whole < flat.Whole {
 			t.Errorf("%d slices take %+v, the whole %+v", pieces, sum, flat)
 		}
 	}

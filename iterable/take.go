@@ -14,6 +14,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/option"
 	"github.com/shardfeed/shardfeed/internal/wait"
 	"github.com/shardfeed/shardfeed/iterable/internal/ahead"
+	"github.com/shardfeed/shardfeed/iterable/internal/estimate"
 	"github.com/shardfeed/shardfeed/iterable/internal/unitcache"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shuffle"
@@ -112,7 +113,7 @@ func (d *Dataset) Taker(o TakerOptions) (*Taker, error) {
 	}
 	t.ctx, t.cancel = context.WithCancelCause(context.Background())
 	t.cache = unitcache.New(account, need[mem.Shuffle], t.cost, t.begin)
-	least := b.load.bytes()
+	least := b.load.Bytes()
 	account.Unordered()
 	account.Elastic(mem.Shuffle, need[mem.Shuffle]-least, func(n int64) int64 { return t.cache.Yield(n, least) })
 	return t, nil
@@ -152,8 +153,8 @@ func (d *Dataset) reserveTaker(b takerBound, o TakerOptions) (mem.Amounts, int, 
 
 // A takerBound has the memory that a taker needs.
 type takerBound struct {
-	load    cost  // the largest unit, by each of its costs
-	decoded int64 // of all units
+	load    estimate.Cost // the largest unit, by each of its costs
+	decoded int64         // of all units
 	batch   int64
 	store   int64
 
@@ -167,8 +168,8 @@ func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
 			continue
 		}
 		c := n.source.sizes.spanCost(u, wholeUnit(u), false)
-		b.load = b.load.largest(c)
-		b.decoded += c.bytes() + c.bytes()/roundingPart + blockBytes // what is measured may be more
+		b.load = b.load.Largest(c)
+		b.decoded += estimate.InBlocks(c.Bytes(), 1) // what is measured may be more
 	}
 	b.batch = d.batchBytes(StreamOptions{BatchSize: o.BatchRows, Batches: o.Batches, Wider: o.Wider})
 	return b
@@ -177,7 +178,7 @@ func (d *Dataset) takerBound(n *numbering, o TakerOptions) takerBound {
 // least is one load, and room for one unit.
 func (b takerBound) least() mem.Amounts {
 	return mem.Amounts{
-		mem.Fetch: b.load.fetch, mem.Decode: b.load.beyondFree(), mem.Shuffle: b.load.bytes(), mem.Batch: b.batch, mem.Store: b.store,
+		mem.Fetch: b.load.Fetch, mem.Decode: b.load.BeyondFree(), mem.Shuffle: b.load.Bytes(), mem.Batch: b.batch, mem.Store: b.store,
 		mem.Scratch: b.scratch,
 	}
 }
@@ -192,14 +193,14 @@ func (b takerBound) within(limit int64, most int) (need mem.Amounts, loads int) 
 	need, loads = b.least(), 1
 	need[mem.Scratch] += moreScratch(b.moreScratch, limit-need.Total())
 	add := func(room int64) {
-		each := b.load.fetch + b.load.scratch
+		each := b.load.Fetch + b.load.Scratch
 		n := min(int64(most-loads), max(0, room)/max(1, each))
-		need[mem.Fetch] += n * b.load.fetch
-		need[mem.Decode] += n * b.load.scratch
+		need[mem.Fetch] += n * b.load.Fetch
+		need[mem.Decode] += n * b.load.Scratch
 		loads += int(n)
 	}
 	add((limit - need.Total()) / loadsPart)
-	need[mem.Shuffle] += max(0, min(b.decoded-b.load.bytes(), limit-need.Total()))
+	need[mem.Shuffle] += max(0, min(b.decoded-b.load.Bytes(), limit-need.Total()))
 	add(limit - need.Total())
 	return need, loads
 }
@@ -312,7 +313,7 @@ func (t *Taker) release(d *Draw) {
 // cost returns the predicted bytes of a unit.
 func (t *Taker) cost(unit int32) int64 {
 	u := t.numbers.units.At(int(unit))
-	return t.numbers.source.sizes.spanCost(u, wholeUnit(u), false).bytes()
+	return t.numbers.source.sizes.spanCost(u, wholeUnit(u), false).Bytes()
 }
 
 // begin loads a unit in a goroutine of its own. It continues when the call that wanted the unit has

@@ -129,7 +129,7 @@ func small(t *testing.T, units int64) (x *Taker, rows int64) {
 		t.Fatal(err)
 	}
 	b := d.takerBound(n, TakerOptions{})
-	memory := b.least().Total() + (units-1)*b.load.bytes()
+	memory := b.least().Total() + (units-1)*b.load.Bytes()
 	return taker(t, d, TakerOptions{Memory: memory, Parallel: 2}), n.rows()
 }
 
@@ -158,7 +158,7 @@ func TestTakeStaysWithinItsMemory(t *testing.T) {
 	}
 	all.Wait()
 	by, _ := x.account.Peak()
-	if most := reserved[mem.Shuffle] + reserved[mem.Decode]; by[mem.Shuffle] > x.Room() || by[mem.Shuffle]+by[mem.Decode] > most+2*freeScratch {
+	if most := reserved[mem.Shuffle] + reserved[mem.Decode]; by[mem.Shuffle] > x.Room() || by[mem.Shuffle]+by[mem.Decode] > most+2*estimate.FreeScratch {
 		t.Errorf("room for %d, reserved %v, peak %v", x.Room(), reserved, by)
 	}
 	if units := x.Stats().Units; units <= int64(x.numbers.units.Len()) {

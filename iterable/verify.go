@@ -139,8 +139,8 @@ func (v *Verification) groups(ctx context.Context, m *rowgroup.Reader, check Che
 	for g, group := range m.Groups() {
 		step := s.step(g, max(1, limit/verifyPart))
 		c := s.cost(g, 0, step, false)
-		at := verify.Step{Rows: step, Room: min(c.bytes()+c.scratch, limit/verifyPart)}
-		need := min(limit, s.fetchBytes(g, group.Rows)+c.bytes()+c.scratch) // one always fits
+		at := verify.Step{Rows: step, Room: min(c.Bytes()+c.Scratch, limit/verifyPart)}
+		need := min(limit, s.fetchBytes(g, group.Rows)+c.Bytes()+c.Scratch) // one always fits
 		if room.Acquire(within, need) != nil {
 			break // one failed, or ctx ended
 		}

@@ -155,7 +155,7 @@ var rules = []rule{
 	{at: "iterable/internal/verify", may: []string{"rowgroup"}}, // row groups: no data sets
 	{at: "iterable/internal/minheap"},
 	{at: "iterable/internal/transform", may: []string{"column", "rowgroup", "tokenize", "internal/cores", "internal/option"}}, // columns of blocks: no files, no orders
-	{at: "iterable/internal/estimate", may: []string{"rowgroup", "internal/mem", "iterable/internal/minheap"}},
+	{at: "iterable/internal/estimate", may: []string{"rowgroup", "internal/mem", "iterable/internal/ahead", "iterable/internal/minheap", "iterable/internal/samples"}},
 	{at: "loader", may: []string{"audit", "column", "images", "images/boxes", "images/codec", "iterable", "rowgroup", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/iteration", "internal/half", "internal/wait"}},
 	{at: "iterable", may: []string{"audit", "tokenize", "iterable/internal/ahead", "iterable/internal/transform", "iterable/internal/estimate", "iterable/internal/minheap", "iterable/internal/keep", "iterable/internal/samples", "iterable/internal/saved", "iterable/internal/tables", "iterable/internal/panics", "iterable/internal/unitcache", "iterable/internal/verify", "column", "table", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "internal/size", "internal/wait"}},
 	{at: "internal/arrowipc", may: []string{"column"}},
