@@ -370,20 +370,10 @@ func (d *Decoder) column(n *schema.Node) (*block.Vector, error) {
 		return block.NewNull(n.Field, rows), nil
 	case n.Leaf != nil:
 		return d.flat(n)
-	case isListOfLeaves(n):
+	case n.IsListOfLeaves():
 		return d.list(n)
 	}
 	return d.nested(n)
-}
-
-// isPlainLeaf reports whether a node is a leaf whose values are in the file.
-func isPlainLeaf(n *schema.Node) bool {
-	return n.Leaf != nil && !n.Missing && n.Leaf.Convert != schema.ConvertNull && n.Field.Kind != column.Null
-}
-
-// isListOfLeaves reports whether a top-level node is a list whose items are leaves.
-func isListOfLeaves(n *schema.Node) bool {
-	return n.Field.Kind == column.List && n.Rep == 1 && len(n.Children) == 1 && isPlainLeaf(n.Children[0])
 }
 
 func (d *Decoder) nextChunk(n *schema.Node) (*rawChunk, error) {

@@ -93,17 +93,6 @@ func (c *leafDecoder) readTextDictionary(p *page) (err error) {
 	return err
 }
 
-// codeWidth is the number of bytes of a code into n values.
-func codeWidth(n int) int {
-	switch {
-	case n <= 1<<8:
-		return 1
-	case n <= 1<<16:
-		return 2
-	}
-	return 4
-}
-
 func (c *leafDecoder) dictVector() *block.Vector {
 	v := &block.Vector{Field: c.field, Len: c.dict.n}
 	if c.field.Kind == column.Binary {

@@ -103,7 +103,7 @@ func TestEncodedColumnsAreForetold(t *testing.T) {
 		t.Run(name+"/slice", func(t *testing.T) {
 			const part = 16
 			taken, peak := decodedSizes(t, m, Rows{Lo: rows / part, Hi: 2 * rows / part}, Layout{})
-			if !isMovable(m.columnsOf(0)[0]) {
+			if !m.columnsOf(0)[0].IsMovable() {
 				return // its pages stay as they are
 			}
 			most := narrow/part + narrow/8/part + 48<<10

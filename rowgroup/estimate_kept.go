@@ -1,10 +1,8 @@
 package rowgroup
 
 import (
-	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
-	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
-	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/estimate"
 )
 
 // A Kept is the predicted memory of blocks that hold some of a group's rows; see [Layout.Order].
@@ -23,77 +21,27 @@ func (m *Manifest) KeptBytes(g int, kept int64) Kept {
 	var k Kept
 	if 2*kept >= rows {
 		e := m.estimate(g, m.staying(g))
-		k.Narrow, k.Wide = e.decoded()
+		k.Narrow, k.Wide = e.Block()
 		k.Whole, k.Most = min(m.WholeBytes(g), k.Narrow), mem.Add(k.Narrow, k.Wide)
 		k.Divided = k.Narrow - k.Whole
 		return k
 	}
 	likely := m.keptEstimator(g, kept)
 	most, whole := likely, likely
-	most.allText = true
+	most.AllText = true
 	for _, n := range m.staying(g) {
-		likely.column(n, kept)
-		most.column(n, kept)
-		whole.tables(n)
+		likely.Column(n, kept)
+		most.Column(n, kept)
+		whole.Tables(n)
 	}
-	k.Narrow, k.Wide = likely.decoded()
-	large := mem.Add(most.narrow, most.wide)
-	k.Most = mem.Add(large, most.smallBytes(large))
-	k.Whole = min(mem.Add(whole.narrow, whole.smallBytes(whole.narrow)), k.Narrow)
-	k.Divided = max(0, mem.Add(likely.narrow, likely.small)-mem.Add(whole.narrow, whole.small))
+	k.Narrow, k.Wide = likely.Block()
+	k.Most = most.Total()
+	k.Whole = min(whole.Undivided(), k.Narrow)
+	k.Divided = max(0, likely.Filled()-whole.Filled())
 	return k
 }
 
-func (m *Manifest) keptEstimator(g int, kept int64) estimator {
+func (m *Manifest) keptEstimator(g int, kept int64) estimate.Estimator {
 	r, group := m.groupRecord(g)
-	return estimator{r: &r, group: group, kept: kept, rows: m.groups[g].Rows, few: true}
-}
-
-// share estimates the kept share of n values or of their bytes.
-func (e *estimator) share(n int64) int64 {
-	const unevenPart = 8
-	if !e.few || e.allText {
-		return n
-	}
-	part := mem.MulDiv(n, e.kept, e.rows)
-	return min(n, part+part/unevenPart+1)
-}
-
-// tables adds the dictionaries of a column.
-func (e *estimator) tables(n *schema.Node) {
-	switch {
-	case n.Partition != nil:
-		e.alloc(int64(len(n.Partition.Data)))
-	case n.Missing:
-	case n.Leaf != nil:
-		e.dictionary(n)
-	default:
-		for _, c := range n.Children {
-			e.tables(c)
-		}
-	}
-}
-
-// fewScratch estimates the scratch of a column of a group until its few rows are copied: all its
-// rows, and the items that are copied. Wide values are copied page by page.
-func fewScratch(r *footer.Record, group int, rows int64, n *schema.Node) int64 {
-	e := estimator{r: r, group: group}
-	e.column(n, rows)
-	if _, isWide := e.wideSize(n, rows); !isWide {
-		e.orders(n)
-	}
-	return mem.Add(scratchBytes(e.narrow), e.smallBytes(e.narrow))
-}
-
-// orders adds the places of the items of lists.
-func (e *estimator) orders(n *schema.Node) {
-	if n.Leaf != nil || n.Missing || n.Partition != nil {
-		return
-	}
-	if n.Field.Kind != column.Struct {
-		e.alloc(mem.MulDiv(e.items(n), 4, 1))
-	}
-	for _, c := range n.Children {
-		e.orders(c)
-	}
+	return estimate.NewKept(&r, group, kept, m.groups[g].Rows)
 }

@@ -1,6 +1,9 @@
 package rowgroup
 
-import "github.com/shardfeed/shardfeed/internal/mem"
+import (
+	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/estimate"
+)
 
 // StacksFit reports whether matrices take no more than DecodedBytes or KeptBytes predict for the
 // columns that they replace, so that these bound the blocks' memory either way. The blocks are the
@@ -8,7 +11,7 @@ import "github.com/shardfeed/shardfeed/internal/mem"
 func (m *Manifest) StacksFit(s *Stacks, g int, rows, kept int64, parts int) bool {
 	r, group := m.groupRecord(g)
 	all := m.groups[g].Rows
-	e := estimator{r: &r, group: group}
+	e := estimate.New(&r, group)
 	few := 2*kept < rows
 	if few {
 		e = m.keptEstimator(g, kept)
@@ -17,21 +20,21 @@ func (m *Manifest) StacksFit(s *Stacks, g int, rows, kept int64, parts int) bool
 		switch {
 		case !s.Drops(i):
 		case few:
-			e.column(n, kept)
+			e.Column(n, kept)
 		default:
-			e.column(n, all)
+			e.Column(n, all)
 		}
 	}
-	have := mem.Add(e.narrow, e.small)
+	have := e.Filled()
 	if !few {
 		have = mem.MulDiv(have, rows, all)
 	}
-	var need estimator
+	var need estimate.Estimator
 	for range max(1, parts) {
 		of := (kept + int64(max(1, parts)) - 1) / int64(max(1, parts))
 		for _, n := range s.RowSizes(m.schema) {
-			need.alloc(mem.MulDiv(of, int64(n), 1))
+			need.Alloc(mem.MulDiv(of, int64(n), 1))
 		}
 	}
-	return mem.Add(need.narrow, need.small) <= have
+	return need.Filled() <= have
 }

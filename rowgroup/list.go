@@ -10,6 +10,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/estimate"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
@@ -302,7 +303,7 @@ func (d *Decoder) listRows(leaf *schema.Node, s *listShape) (c *leafDecoder, ski
 	}
 	rows := c.chunk.lastRow - c.first
 	s.limit = int(rows) + 1 // one may be cut
-	s.starts = mem.As[uint32](d.starts.take(4 * (min(s.limit, largePage) + 1)))[:0]
+	s.starts = mem.As[uint32](d.starts.take(4 * (min(s.limit, estimate.LargePage) + 1)))[:0]
 	if err := c.pages(); err != nil {
 		return nil, 0, 0, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/estimate"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/image"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
@@ -58,6 +59,9 @@ type (
 	// a type.
 	NeededType = schema.NeededType
 )
+
+// A Scratch is the memory that a decoder holds beside the block that it makes.
+type Scratch = estimate.Scratch
 
 // Names of package footer, which reads footers and keeps them.
 type (

@@ -51,7 +51,7 @@ func (d *Decoder) direct(r *Raw, p *Packing) bool {
 		if !p.Columns[i].Tokens {
 			continue
 		}
-		if n.Missing || n.Partition != nil || !isListOfLeaves(n) || d.held.has(r, i) {
+		if n.Missing || n.Partition != nil || !n.IsListOfLeaves() || d.held.has(r, i) {
 			return false
 		}
 	}

@@ -3,24 +3,25 @@ package rowgroup
 import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/estimate"
 )
 
 // PackedBytes predicts the bytes of the values of group g in columns that a packing does not lay
 // out as tokens: each row once, texts in place of codes.
 func (m *Manifest) PackedBytes(g int, p *Packing) int64 {
 	r, group := m.groupRecord(g)
-	e := estimator{r: &r, group: group}
+	e := estimate.New(&r, group)
 	rows := m.groups[g].Rows
 	for i, n := range m.columnsOf(int(m.groups[g].Shard)) {
 		if p.Columns[i].Tokens || p.schema.Fields[i].Innermost().Kind == column.Null {
 			continue
 		}
-		e.column(n, rows)
-		if n.Field.Kind == column.Binary && isPlainLeaf(n) {
-			e.values = mem.Add(e.values, mem.MulDiv(rows, codedText, 1))
+		e.Column(n, rows)
+		if n.Field.Kind == column.Binary && n.IsPlainLeaf() {
+			e.Values = mem.Add(e.Values, mem.MulDiv(rows, codedText, 1))
 		}
 	}
-	return mem.Add(e.values, e.wide)
+	return mem.Add(e.Values, e.Wide)
 }
 
 // codedText estimates the bytes that a row takes of a text that a dictionary shares among many
@@ -31,10 +32,10 @@ const codedText = 16
 // empty or null list as one.
 func (m *Manifest) ListItems(g, col int) int64 {
 	r, group := m.groupRecord(g)
-	e := estimator{r: &r, group: group}
+	e := estimate.New(&r, group)
 	n := m.columnsOf(int(m.groups[g].Shard))[col]
 	if n.Missing || n.Partition != nil {
 		return 0
 	}
-	return e.items(n)
+	return e.Items(n)
 }

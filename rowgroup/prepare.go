@@ -2,6 +2,8 @@ package rowgroup
 
 import (
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/estimate"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
@@ -30,11 +32,6 @@ func (d *Decoder) newColumn(n *schema.Node, s shape) (*leafDecoder, error) {
 	return c, nil
 }
 
-// smallTable is the entries, times their bytes, of a dictionary whose codes take two bytes and are
-// kept where rows are laid in an order. A dictionary page that is taken for one of 256 entries has
-// no more, however well it is compressed; see estimator.codeBytes.
-const smallTable = 64
-
 // chooseForm decides how slots are stored. Codes of Fixed values are kept if they and their
 // dictionary are smaller than the values, but not in lists, which are copied whole.
 func (c *leafDecoder) chooseForm() {
@@ -48,18 +45,18 @@ func (c *leafDecoder) chooseForm() {
 	case c.noValues:
 		c.unit = 0
 	case c.field.Kind == column.Binary && coded:
-		c.form, c.unit = codes, codeWidth(n)
+		c.form, c.unit = codes, block.CodeWidth(n)
 	case c.field.Kind == column.Binary:
 		c.form, c.unit = views, 8
 	default:
 		c.unit = c.field.Width
-		small := s.values*codeWidth(n)+n*c.unit <= s.values*c.unit
+		small := s.values*block.CodeWidth(n)+n*c.unit <= s.values*c.unit
 		if c.d.layout.Order != nil {
 			// Looking up in a large dictionary costs a gather more than values side by side.
-			small = small && (codeWidth(n) == 1 || n <= smallTable*c.unit)
+			small = small && (block.CodeWidth(n) == 1 || n <= estimate.SmallTable*c.unit)
 		}
 		if coded && small && n > 0 && c.leaf.MaxRep == 0 && !c.d.Materialize {
-			c.form, c.unit = codes, codeWidth(n)
+			c.form, c.unit = codes, block.CodeWidth(n)
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (b *boundRule) share(columns []*schema.Node) {
 	}
 	isList := target.Field.Kind == column.List || target.Field.Kind == column.Map
 	levels := target.Leaf == nil && (target.Field.Kind == column.Struct || isList && !b.whole)
-	if b.depth == 0 && (!levels || isListOfLeaves(target)) {
+	if b.depth == 0 && (!levels || target.IsListOfLeaves()) {
 		mine := schema.LeavesOf([]*schema.Node{target})
 		b.shared = slices.IndexFunc(columns, func(n *schema.Node) bool {
 			return slices.EqualFunc(schema.LeavesOf([]*schema.Node{n}), mine, func(a, b *schema.Node) bool { return a.Leaf.Index == b.Leaf.Index }) && schema.SameTree(n.Field, target.Field)

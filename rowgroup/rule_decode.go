@@ -6,6 +6,7 @@ import (
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/estimate"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/footer"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 	"github.com/shardfeed/shardfeed/rule"
@@ -186,7 +187,7 @@ func (d *Decoder) takeHeld(col int, n *schema.Node) *block.Vector {
 
 // keepsCodes reports whether Fixed values stay codes in the layout's blocks; see chooseForm.
 func (d *Decoder) keepsCodes(v *block.Vector) bool {
-	return !d.Materialize && (d.layout.Order == nil || d.few() || v.CodeWidth == 1 || v.Dict.Len <= smallTable*v.Field.Width)
+	return !d.Materialize && (d.layout.Order == nil || d.few() || v.CodeWidth == 1 || v.Dict.Len <= estimate.SmallTable*v.Field.Width)
 }
 
 // lookedUp is the vector with values in place of codes.

@@ -55,7 +55,7 @@ func keepable(columns []*schema.Node, rules []boundRule, made *Made) (all []int)
 	}
 	chunk, lists := 0, made != nil
 	for i, n := range columns {
-		ok := n.Leaf == nil || isPlainLeaf(n)
+		ok := n.Leaf == nil || n.IsPlainLeaf()
 		leaves := len(schema.LeavesOf(columns[i : i+1]))
 		for range leaves {
 			ok = ok && !ruled[chunk]

@@ -5,14 +5,13 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/block"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/estimate"
 )
 
 const (
 	chunkShift     = 18
 	wideChunkBytes = 1<<chunkShift - 64 // an arena adds 64 bytes
-	wideDefault    = 512                // bytes a row
 	wideOwnChunk   = wideChunkBytes / 4 // the smallest chunk; a larger value that does not fit the current one gets memory of its own
-	wideMost       = 3 << 28            // bytes of a column whose chunks, each of wideOwnChunk at least, 32-bit places can tell apart
 )
 
 // errNotFlat reports that a list cannot be spread over parts since some of its items are null.
@@ -52,10 +51,10 @@ func (s *pageScan) fewRepeats() bool {
 func (d *Decoder) newSpreader(bytes, rows int64) *spreader {
 	limit := int64(d.layout.wide)
 	if limit == 0 {
-		limit = wideDefault
+		limit = estimate.WideBytes
 	}
 	n := len(d.blocks)
-	if n == 0 || n == 1 && !d.few() || rows <= 0 || bytes < limit*rows || bytes > wideMost {
+	if n == 0 || n == 1 && !d.few() || rows <= 0 || bytes < limit*rows || bytes > estimate.WideMost {
 		return nil
 	}
 	s := &spreader{rows: d.rows.Hi - d.rows.Lo, kept: d.rowsKept(), blocks: d.blocks, open: make([]openChunk, n)}

@@ -7,18 +7,16 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/shardfeed/shardfeed/internal/parquet"
+	"github.com/shardfeed/shardfeed/rowgroup/internal/estimate"
 	"github.com/shardfeed/shardfeed/rowgroup/internal/schema"
 )
 
-// largePage is the values of a page from which it is decoded in part: more than writers put into a
-// page, and so few that a whole page takes little memory.
-const largePage = 1 << 20
-
+// largePage returns from how many values on a page is decoded in part.
 func (d *Decoder) largePage() int {
 	if d.windowFrom > 0 {
 		return d.windowFrom
 	}
-	return largePage
+	return estimate.LargePage
 }
 
 // A window is the values of a page that the unit needs. The zero value is all of them. A run of

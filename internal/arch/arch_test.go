@@ -142,9 +142,10 @@ var rules = []rule{
 	{at: "rowgroup/internal/image", may: []string{"column", "shard", "rowgroup/internal/block", "internal/crc", "internal/mem", "internal/parquet"}},
 	{at: "rowgroup/internal/schema", may: []string{"column", "rule", "shard", "table", "internal/mem", "internal/option", "internal/parquet", "rowgroup/internal/block"}},                // no files are read
 	{at: "rowgroup/internal/footer", may: []string{"column", "shard", "internal/mem", "internal/parquet", "internal/segmentdir", "rowgroup/internal/block", "rowgroup/internal/schema"}}, // footers are read, and nothing else
+	{at: "rowgroup/internal/estimate", may: []string{"column", "internal/mem", "internal/parquet", "rowgroup/internal/block", "rowgroup/internal/footer", "rowgroup/internal/schema"}},   // footers to bytes: no files are read
 	{at: "rowgroup/internal/petastorm", may: []string{"column", "shard", "internal/unischema", "rowgroup/internal/block", "rowgroup/internal/footer"}},
 	{at: "rowgroup/internal/filetest"},
-	{at: "rowgroup", may: []string{"column", "rule", "shard", "table", "internal/wait", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "rowgroup/internal/block", "rowgroup/internal/petastorm", "rowgroup/internal/footer", "rowgroup/internal/image", "rowgroup/internal/schema"}},
+	{at: "rowgroup", may: []string{"column", "rule", "shard", "table", "internal/wait", "internal/crc", "internal/mem", "internal/option", "internal/parquet", "internal/half", "rowgroup/internal/block", "rowgroup/internal/estimate", "rowgroup/internal/petastorm", "rowgroup/internal/footer", "rowgroup/internal/image", "rowgroup/internal/schema"}},
 	{at: "iterable/internal/panics", may: []string{"rowgroup"}},
 	{at: "iterable/internal/keep", may: []string{"shard", "rowgroup", "internal/mem", "internal/cores", "iterable/internal/panics"}}, // row groups and memory: no orders, no streams
 	{at: "iterable/internal/samples", may: []string{"column", "table", "tokenize", "iterable/internal/transform", "shard", "rowgroup", "rule", "shuffle", "internal/mem", "internal/option", "internal/cause", "internal/cores", "internal/segmentdir", "iterable/internal/panics"}},                  // rules and row groups: no orders, no streams

@@ -182,3 +182,14 @@ func (v *Vector) IsSlot() bool {
 	}
 	return v.Codes != nil || v.Views != nil || v.Data != nil && v.Field.Kind == column.Fixed
 }
+
+// CodeWidth is the number of bytes of a code into n values.
+func CodeWidth(n int) int {
+	switch {
+	case n <= 1<<8:
+		return 1
+	case n <= 1<<16:
+		return 2
+	}
+	return 4
+}
