@@ -203,7 +203,7 @@ func (c *catCommand) openPrinter(ctx context.Context, ds *shardfeed.Dataset) (*r
 	}
 	schema := shape.Schema()
 	if facts != nil {
-		schema = facts.schema
+		schema = facts.Schema()
 	}
 	format, err := rowio.FormatOf(c.format, schema, math.MaxInt)
 	if err != nil {

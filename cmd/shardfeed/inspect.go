@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/imagery"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/snapshot"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/internal/inspect"
@@ -50,9 +51,9 @@ Of binary columns whose first rows hold images it reads some rows, at most 128 o
 
 type inspection struct {
 	*inspect.Report
-	Table     *snapshot.Table `json:"table,omitempty"`     // whose files these are, with the names that files have for columns
-	Images    []*imageSample  `json:"images"`              // of columns whose first rows hold images
-	Placement []*placement    `json:"placement,omitempty"` // of the first shards, where their store knows it
+	Table     *snapshot.Table   `json:"table,omitempty"`     // whose files these are, with the names that files have for columns
+	Images    []*imagery.Sample `json:"images"`              // of columns whose first rows hold images
+	Placement []*placement      `json:"placement,omitempty"` // of the first shards, where their store knows it
 }
 
 // inspection reads footers, and asks for the placement of shards on their servers.
@@ -65,7 +66,7 @@ func (a *app) inspection(ctx context.Context, addresses []string, f *flags) (i *
 		if r.Warnings == nil {
 			r.Warnings = []inspect.Warning{}
 		}
-		i = &inspection{Report: r, Table: snapshot.Of(all.table), Images: []*imageSample{}}
+		i = &inspection{Report: r, Table: snapshot.Of(all.table), Images: []*imagery.Sample{}}
 		if err := a.sampleImages(ctx, i, stores, all.shards, o); err != nil {
 			return err
 		}
@@ -116,6 +117,6 @@ func (i *inspection) report() *term.Report {
 	for line := range strings.Lines(i.String() + placementText(i.Placement)) {
 		r.Line(strings.TrimSuffix(line, "\n"))
 	}
-	reportImages(r, i.Images)
+	imagery.Report(r, i.Images)
 	return r
 }

@@ -2,9 +2,12 @@ package main
 
 import (
 	"path/filepath"
+	"sort"
 	"testing"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/imagery"
+	"github.com/shardfeed/shardfeed/internal/inspect"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
 )
@@ -22,30 +25,37 @@ func TestInspectedImagesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sample := func(maxPlace, maxAll int64) *imageSampling {
-		s := newImageSampling(maxPlace, maxAll)
-		if err := s.shard(t.Context(), stores, shards[0], []string{"img", "other"}, rowgroup.Options{}); err != nil {
+	binary := func(name string) inspect.Column { return inspect.Column{Path: name, Type: "binary", Values: 9} }
+	columns := [][]inspect.Column{{binary("img"), binary("other")}}
+	sample := func(maxPlace, maxAll int64) (images, skipped int64) {
+		s := imagery.NewSampling(maxPlace, maxAll)
+		all, err := s.Take(t.Context(), stores, shards, columns, rowgroup.Options{}, func(_ shard.Shard, err error) { t.Error(err) })
+		if err != nil {
 			t.Fatal(err)
 		}
-		return s
+		for _, x := range all {
+			if x.Column != "img" {
+				t.Errorf("column %s has images", x.Column)
+			}
+			images += x.Sampled
+		}
+		return images, s.Skipped()
 	}
-	s := sample(1<<20, 1<<20)
-	whole := s.bytes
-	if got := s.by["img"].Sampled; got != 9 || s.skipped != 0 || !s.without["other"] {
-		t.Errorf("%d images, %d bytes skipped, columns without images %v", got, s.skipped, s.without)
+	if images, skipped := sample(1<<20, 1<<20); images != 9 || skipped != 0 {
+		t.Errorf("%d images, %d bytes skipped", images, skipped)
 	}
+	whole := sort.Search(1<<20, func(most int) bool {
+		images, _ := sample(1<<20, int64(most))
+		return images == 9
+	})
 	for name, c := range map[string]struct{ maxPlace, maxAll, images int64 }{
-		"one byte less in all": {1 << 20, whole - 1, 5},
+		"one byte less in all": {1 << 20, int64(whole) - 1, 5},
 		"a small place":        {1, 1 << 20, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sample(c.maxPlace, c.maxAll)
-			got := int64(0)
-			if s.by["img"] != nil {
-				got = s.by["img"].Sampled
-			}
-			if got != c.images || s.skipped == 0 || s.bytes > c.maxAll {
-				t.Errorf("%d images of %d bytes, %d skipped; want %d images", got, s.bytes, s.skipped, c.images)
+			images, skipped := sample(c.maxPlace, c.maxAll)
+			if images != c.images || skipped == 0 {
+				t.Errorf("%d images, %d bytes skipped; want %d images", images, skipped, c.images)
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/imagery"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/term"
 	"github.com/shardfeed/shardfeed/column"
@@ -18,8 +19,8 @@ import (
 type rowPrinter struct {
 	out    io.Writer
 	format rowio.Format
-	images *imageFacts // in place of images; nil: they are printed as they are
-	most   int         // draws, of a row each, to gather at once: more are never held
+	images *imagery.Facts // in place of images; nil: they are printed as they are
+	most   int            // draws, of a row each, to gather at once: more are never held
 
 	draws  []*iterable.Draw
 	blocks []*rowgroup.Block
@@ -84,7 +85,7 @@ func (p *rowPrinter) flush() error {
 	for done := 0; done < len(p.picks); {
 		columns, n, err := p.gather.First(p.blocks, p.picks[done:])
 		if err == nil && p.images != nil {
-			columns, err = p.images.columns(columns)
+			columns, err = p.images.Columns(columns)
 		}
 		if err != nil {
 			return err

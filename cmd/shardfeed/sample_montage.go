@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/imagery"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/montage"
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/values"
 	"github.com/shardfeed/shardfeed/column"
@@ -101,7 +102,7 @@ func centers(ctx context.Context, parts []lookPart, shape *loader.Shape) (map[st
 	for _, part := range parts {
 		data = append(data, part.data)
 	}
-	found, err := findImages(ctx, data, shape)
+	found, err := imagery.Find(ctx, data, shape)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func centers(ctx context.Context, parts []lookPart, shape *loader.Shape) (map[st
 	}
 	walk(shape.Schema().Fields, "")
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--montage finds no image: no binary column has one in the first %d rows; --images names one", sniffedRows)
+		return nil, fmt.Errorf("--montage finds no image: no binary column has one in the first %d rows; --images names one", imagery.SniffedRows)
 	}
 	return all, nil
 }

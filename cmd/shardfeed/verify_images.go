@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/shardfeed/shardfeed"
-	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
+	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/imagery"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -40,7 +40,7 @@ func (v *imageVerifying) check() func(ctx context.Context, m *rowgroup.Reader) (
 		return nil
 	}
 	return func(ctx context.Context, m *rowgroup.Reader) (iterable.Check, error) {
-		found, err := sniffImages(ctx, m)
+		found, err := imagery.Sniff(ctx, m)
 		if err != nil {
 			return nil, err
 		}
@@ -69,29 +69,4 @@ func (v *imageVerifying) close() {
 	if v.images != nil {
 		v.images.Close()
 	}
-}
-
-// sniffImages finds the fields of images in the first rows of the first row group that can be read.
-func sniffImages(ctx context.Context, m *rowgroup.Reader) (imageColumns, error) {
-	found := imageColumns{}
-	shape, err := loader.Options{}.Shape(m.Schema())
-	if err != nil {
-		return nil, err
-	}
-	for _, group := range m.Groups() {
-		var rows []int64
-		for i := range min(sniffedRows, group.Rows) {
-			rows = append(rows, group.First+i)
-		}
-		err := rowio.TakeOf(ctx, m, shape, rows, func(columns []*column.Array, _ int) error {
-			for _, a := range columns {
-				found.note(a)
-			}
-			return nil
-		})
-		if err == nil && (len(found) > 0 || len(rows) == sniffedRows) || err != nil && !rowgroup.IsLoss(err) {
-			return found, err
-		}
-	}
-	return found, nil
 }

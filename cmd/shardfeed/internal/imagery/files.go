@@ -1,4 +1,4 @@
-package main
+package imagery
 
 import (
 	"bytes"
@@ -15,17 +15,17 @@ import (
 	"github.com/shardfeed/shardfeed/images/codec"
 )
 
-// imageFiles writes images into a directory, each once: a file that is there already stays as it
+// Files writes images into a directory, each once: a file that is there already stays as it
 // is, and is an error unless it has the same bytes.
-type imageFiles struct {
+type Files struct {
 	dir    string // as the user wrote it
 	root   *os.Root
 	digits int // of a row's number, so that names sort as rows do
 	taken  map[string]bool
 }
 
-// openImageFiles opens the directory, or makes it. Row numbers are below rows.
-func openImageFiles(dir string, rows int64) (*imageFiles, error) {
+// OpenFiles opens the directory, or makes it. Row numbers are below rows.
+func OpenFiles(dir string, rows int64) (*Files, error) {
 	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, regular.Error(err)
 	}
@@ -33,20 +33,20 @@ func openImageFiles(dir string, rows int64) (*imageFiles, error) {
 	if err != nil {
 		return nil, regular.Error(err)
 	}
-	return &imageFiles{dir: dir, root: root, digits: len(strconv.FormatInt(max(0, rows-1), 10)), taken: map[string]bool{}}, nil
+	return &Files{dir: dir, root: root, digits: len(strconv.FormatInt(max(0, rows-1), 10)), taken: map[string]bool{}}, nil
 }
 
-func (f *imageFiles) Close() error { return f.root.Close() }
+func (f *Files) Close() error { return f.root.Close() }
 
 // row is a row's number as names of files have it.
-func (f *imageFiles) row(n uint64) string { return fmt.Sprintf("%0*d", f.digits, n) }
+func (f *Files) row(n uint64) string { return fmt.Sprintf("%0*d", f.digits, n) }
 
 // maxNameBytes leaves room in a file's name, of 255 bytes at most, for the numbers and the ending.
 const maxNameBytes = 150
 
 // unique returns a column's part of file names: letters, digits, dots, dashes and underscores,
 // distinct from other columns'.
-func (f *imageFiles) unique(column string) string {
+func (f *Files) unique(column string) string {
 	if f == nil {
 		return ""
 	}
@@ -65,11 +65,11 @@ func (f *imageFiles) unique(column string) string {
 	return name
 }
 
-var imageEndings = map[codec.Format]string{codec.JPEG: ".jpg", codec.PNG: ".png", codec.WebP: ".webp", codec.GIF: ".gif", codec.BMP: ".bmp", codec.TIFF: ".tiff"}
+var endings = map[codec.Format]string{codec.JPEG: ".jpg", codec.PNG: ".png", codec.WebP: ".webp", codec.GIF: ".gif", codec.BMP: ".bmp", codec.TIFF: ".tiff"}
 
 // write writes a file, and returns its path.
-func (f *imageFiles) write(name string, format codec.Format, file []byte) (string, error) {
-	name += imageEndings[format]
+func (f *Files) write(name string, format codec.Format, file []byte) (string, error) {
+	name += endings[format]
 	path := filepath.Join(f.dir, name)
 	w, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {

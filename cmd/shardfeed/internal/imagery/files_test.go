@@ -1,4 +1,4 @@
-package main
+package imagery
 
 import (
 	"os"
@@ -12,7 +12,7 @@ import (
 // Names of columns may hold anything; names of files are plain, of bounded length, and each column
 // has its own.
 func TestImageFileNames(t *testing.T) {
-	f := &imageFiles{taken: map[string]bool{}}
+	f := &Files{taken: map[string]bool{}}
 	for _, c := range []struct{ column, want string }{
 		{"img", "img"},
 		{"../../etc/passwd", ".._.._etc_passwd"},
@@ -41,7 +41,7 @@ func TestImageFilesStayInside(t *testing.T) {
 	if err := os.Symlink(victim, filepath.Join(dir, "out", "0-img.jpg")); err != nil {
 		t.Fatal(err)
 	}
-	f, err := openImageFiles(filepath.Join(dir, "out"), 1)
+	f, err := OpenFiles(filepath.Join(dir, "out"), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

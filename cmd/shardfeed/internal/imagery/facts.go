@@ -1,30 +1,26 @@
-package main
+package imagery
 
 import (
-	"context"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/shardfeed/shardfeed/cmd/shardfeed/internal/rowio"
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/images/codec"
-	"github.com/shardfeed/shardfeed/iterable"
-	"github.com/shardfeed/shardfeed/loader"
 )
 
-// imageFacts show images by what their headers say, in place of their bytes.
-type imageFacts struct {
+// Facts show images by what their headers say, in place of their bytes.
+type Facts struct {
 	schema *column.Schema // with a struct in place of each image
-	files  *imageFiles    // where the images are written; nil: nowhere
+	files  *Files         // where the images are written; nil: nowhere
 	row    int            // the column of row ids, if files are written
 	names  map[*column.Field]string
 }
 
-// newImageFacts shows the images of a schema; files may be nil.
-func newImageFacts(schema *column.Schema, found imageColumns, files *imageFiles) *imageFacts {
-	f := &imageFacts{schema: &column.Schema{}, files: files, names: map[*column.Field]string{}}
+// NewFacts shows the images of a schema; files may be nil.
+func NewFacts(schema *column.Schema, found Columns, files *Files) *Facts {
+	f := &Facts{schema: &column.Schema{}, files: files, names: map[*column.Field]string{}}
 	for _, field := range schema.Fields {
 		f.schema.Fields = append(f.schema.Fields, f.field(field, field.Name, found))
 	}
@@ -32,49 +28,19 @@ func newImageFacts(schema *column.Schema, found imageColumns, files *imageFiles)
 	return f
 }
 
+// Schema has a struct in place of each image.
+func (f *Facts) Schema() *column.Schema { return f.schema }
+
 // Close closes the directory of files.
-func (f *imageFacts) Close() error {
+func (f *Facts) Close() error {
 	if f == nil || f.files == nil {
 		return nil
 	}
 	return f.files.Close()
 }
 
-// imageFacts describes the images of the rows that cat prints; it returns nil if cat prints images
-// as they are.
-func (c *catCommand) imageFacts(ctx context.Context, ds *iterable.Dataset, shape *loader.Shape) (*imageFacts, error) {
-	if !c.imageInfo {
-		return nil, nil
-	}
-	parts := []*iterable.Dataset{ds}
-	if n := len(c.Sources); n > 0 {
-		parts = nil
-		for i := range n {
-			parts = append(parts, ds.Alone(i))
-		}
-	}
-	found, err := findImages(ctx, parts, shape)
-	if err != nil {
-		return nil, err
-	}
-	var files *imageFiles
-	if c.imageDir != "" {
-		if len(found) == 0 {
-			return nil, fmt.Errorf("--decode-images finds no image: no binary column has one in the first %d rows", sniffedRows)
-		}
-		var rows int64
-		for _, part := range parts {
-			rows += part.Manifest().NumRows() // sources are numbered consecutively
-		}
-		if files, err = openImageFiles(c.imageDir, rows); err != nil {
-			return nil, err
-		}
-	}
-	return newImageFacts(shape.Schema(), found, files), nil
-}
-
 // field is a node with a struct in place of each image; path is its name for files.
-func (f *imageFacts) field(node *column.Field, path string, found imageColumns) *column.Field {
+func (f *Facts) field(node *column.Field, path string, found Columns) *column.Field {
 	to := *node
 	if found[node] {
 		to.Kind, to.Type, to.Children = column.Struct, column.TypeNone, factFields(f.files != nil)
@@ -107,9 +73,9 @@ func factFields(files bool) []*column.Field {
 	return fields
 }
 
-// columns are the columns of rows as the schema of facts has them, whose images are written where
+// Columns are the columns of rows as the schema of facts has them, whose images are written where
 // there are files.
-func (f *imageFacts) columns(columns []*column.Array) ([]*column.Array, error) {
+func (f *Facts) Columns(columns []*column.Array) ([]*column.Array, error) {
 	id := func(int) string { return "" }
 	if f.files != nil {
 		rows := columns[f.row]
@@ -126,7 +92,7 @@ func (f *imageFacts) columns(columns []*column.Array) ([]*column.Array, error) {
 }
 
 // array is a node as a field of the facts has it. id names value i.
-func (f *imageFacts) array(a *column.Array, to *column.Field, id func(i int) string) (*column.Array, error) {
+func (f *Facts) array(a *column.Array, to *column.Field, id func(i int) string) (*column.Array, error) {
 	if name, ok := f.names[a.Field]; ok {
 		return f.facts(a, to, func(i int) string { return id(i) + "-" + name })
 	}
@@ -160,7 +126,7 @@ func itemIDs(a *column.Array, id func(i int) string) func(i int) string {
 }
 
 // facts are the facts of a column of images.
-func (f *imageFacts) facts(a *column.Array, to *column.Field, name func(i int) string) (*column.Array, error) {
+func (f *Facts) facts(a *column.Array, to *column.Field, name func(i int) string) (*column.Array, error) {
 	own := &column.Array{Field: to, Len: a.Len, Nulls: a.Nulls, Valid: a.Valid}
 	for _, child := range to.Children {
 		own.Children = append(own.Children, newFact(child, a.Len))

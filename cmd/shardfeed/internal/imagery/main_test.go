@@ -1,0 +1,9 @@
+package imagery
+
+import (
+	"testing"
+
+	"github.com/shardfeed/shardfeed/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
