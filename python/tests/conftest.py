@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from shardfeed._engine import _connection
+from shardfeed._engine import _channel
 
 ROOT = Path(__file__).resolve().parents[2]
 GRACE_SECONDS = 1.0
@@ -82,8 +82,8 @@ def runtime(engine_binary: Path, request: pytest.FixtureRequest) -> Iterator[Pat
         else:
             os.environ[name] = value
     if request.session.testsfailed:  # the traceback of a failed test holds what it used
-        for connection in list(_connection._open_connections):
-            connection.close()
+        for channel in list(_channel._open_channels):
+            channel.close()
     left = wait_for_engines(directory)
     sockets = sorted(directory.glob("run/*.sock"))
     shutil.rmtree(directory, ignore_errors=True)

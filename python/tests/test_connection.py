@@ -20,7 +20,7 @@ import pytest
 from fake_engine import HEADER_AT, USED, FakeEngine
 
 from shardfeed import errors
-from shardfeed._engine import _connection
+from shardfeed._engine import _channel
 from shardfeed._engine import _protocol as protocol
 from shardfeed._engine._connection import Connection
 from shardfeed._engine._outbox import Outbox
@@ -538,7 +538,7 @@ def test_no_request_in_the_midst_of_an_iteration(fake: FakeEngine) -> None:
 
 
 def test_notes_are_logged_once_where_they_say_so(fake: FakeEngine, caplog: pytest.LogCaptureFixture) -> None:
-    _connection._noted.clear()
+    _channel._noted.clear()
     caplog.set_level(logging.DEBUG, "shardfeed")
     connection = joined(fake)
     for _ in range(2):

@@ -17,7 +17,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from shardfeed import errors  # noqa: E402
-from shardfeed._engine import _connection  # noqa: E402
+from shardfeed._engine import _channel  # noqa: E402
 from shardfeed.torch import DataLoader, StreamingDataset  # noqa: E402
 from shardfeed.torch._workers import _outputs, _processes  # noqa: E402
 
@@ -221,7 +221,7 @@ def test_workers_have_slots_while_all_batches_are_held(shards, monkeypatch):
     def copied(*_: Any) -> None:
         raise AssertionError("a batch was copied before a worker had it")
 
-    monkeypatch.setattr(_connection, "private", copied)
+    monkeypatch.setattr(_channel, "private", copied)
     with DataLoader(open_shards(shards), num_workers=2, collate_fn=as_it_is) as loader:
         assert len(list(loader)) == STEPS
 

@@ -29,7 +29,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from shardfeed import Image
-from shardfeed._engine import _connection
+from shardfeed._engine import _channel
 from shardfeed.torch import DataLoader, StreamingDataset, _device, _image_device, _pin
 from shardfeed.torch._batch import each
 
@@ -63,14 +63,14 @@ def same(found: list[Any], expected: list[Any]) -> bool:
 
 def copied_out() -> Callable[[], int]:
     """Counts the batches that are copied out of their ring."""
-    count, private = 0, _connection.private
+    count, private = 0, _channel.private
 
     def counting(*arguments: Any) -> Any:
         nonlocal count
         count += 1
         return private(*arguments)
 
-    _connection.private = counting
+    _channel.private = counting
     return lambda: count
 
 
