@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 import torch
 from torch.utils.data import IterableDataset
 
-from .. import _dataset, _state
+from .. import _dataset, _reported, _state
 from .._args._types import Address, T
 from .._columns._layout import Layout
 from .._engine import _launcher
@@ -358,7 +358,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         return self._nodes.others()
 
     def _waits_told(self) -> None:
-        self._nodes.told(lambda: self._session(verdict={"seconds": _dataset.MINUTE}))
+        self._nodes.told(lambda: self._session(verdict={"seconds": _reported.MINUTE}))
 
     def _explain(self, epoch: bool) -> None:
         if not epoch or self._nodes.ends(lambda: self._judged(epoch)):
