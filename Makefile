@@ -35,7 +35,7 @@
 # make bench         the table of speeds: rivals in the same run
 # make bench-peers   the comparison with other loaders from Python; PEERS=... are options of bench/peers/run.py
 # make bench-gpu     batches on the GPU against torch's way, then models; GPU=... are options of bench/gpu/run.py
-# make bench-jpeg    JPEGs decoded on the GPU; JPEG=... are options of bench/gpu/jpeg.py
+# make bench-jpeg    JPEGs decoded on the GPU; JPEG=... are options of bench/gpu/jpeg.py; on a machine without a network BUILD= PYTHON=python3
 # make bench-models  models trained on the GPU, or with MODELS="--device cpu --smoke" anywhere; MODELS=... are options of bench/gpu/models.py
 # make demo          the demo on the embedded shop
 # make testdata      generates testdata/shop
@@ -58,6 +58,10 @@ GPU ?=
 MODELS ?=
 VERSION ?=
 BUILD ?= build # empty: bin/ is current, and what runs there at this time must not be replaced
+PYTHON ?= # with torch, pyarrow and Pillow, for machines without a network; empty: an environment that is made for it
+
+# The python of the tests and of the benchmarks on a GPU, from a directory whose path to this one is given.
+python = $(or $(PYTHON),$$($(1)/tools/venv $(if $(filter .,$(1)),python/)requirements-test.txt)/bin/python)
 
 # go test with a line for each package, and at the end the skipped tests with their reasons and the failed ones with their output.
 GOTESTSUM := bin/gotestsum --format-hide-empty-pkg --
@@ -154,16 +158,19 @@ test-python: cross-quick corrupt test-package
 # The Python package against the engine that was built just now, with torch and the frameworks around it. The tests of one file run in one
 # process, one file more at a time than there are processors, at most four; PYTEST='-n 0' runs all in this one.
 test-package: $(BUILD)
-	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $$(../tools/venv requirements-test.txt)/bin/python -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST)
+	cd python && SHARDFEED_TEST_BIN=../bin/shardfeed $(call python,..) -m pytest -x -q -rs -m 'not long' --timeout 300 -p no:cacheprovider -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 # The suites of the driver run on the fake one and on the machine's; with SHARDFEED_GPU=require a test that finds no device fails, and does not skip.
+# A part that fails is listed at the end, and the others run all the same.
 test-gpu: export SHARDFEED_GPU = require
-test-gpu: build
+test-gpu: $(BUILD)
 	@bin/shardfeed gpu --device cuda:0 || { echo "make test-gpu needs an NVIDIA GPU and its driver: see above what is missing" >&2; exit 1; }
-	go test -race -count=1 -timeout 15m ./gpu/...
-	CGO_ENABLED=0 go test -count=1 -timeout 15m ./gpu/...
-	bin/shardfeed bench testdata/shop --shuffle --batch-size 64 --epochs 20 --device cuda:0
-	$(MAKE) --no-print-directory test-package PYTEST='-n 0 -m gpu'
+	@failed=; run() { echo "$$*"; "$$@" || failed="$$failed; $$*"; }; \
+	  run $(MAKE) --no-print-directory BUILD= test-package PYTEST='-n 0 -m gpu --maxfail 0'; \
+	  run bin/shardfeed bench testdata/shop --shuffle --batch-size 64 --epochs 20 --device cuda:0; \
+	  run env CGO_ENABLED=0 go test -count=1 -timeout 15m ./gpu/...; \
+	  run go test -race -count=1 -timeout 15m ./gpu/...; \
+	  [[ -z $$failed ]] || { echo "FAILED: $${failed#; }" >&2; exit 1; }
 
 # torch and the frameworks take 6 GB and, the first time, as long as they take to fetch.
 packages:
@@ -304,16 +311,16 @@ bench: build
 bench-peers: build
 	$$(tools/venv bench/requirements.txt)/bin/python bench/peers/run.py $(PEERS)
 
-bench-gpu: build
-	$$(tools/venv python/requirements-test.txt)/bin/python bench/gpu/run.py $(GPU)
+bench-gpu: $(BUILD)
+	$(call python,.) bench/gpu/run.py $(GPU)
 	$(MAKE) --no-print-directory BUILD= bench-models
 
 # It needs a GPU.
 bench-jpeg: $(BUILD)
-	$$(tools/venv python/requirements-test.txt)/bin/python bench/gpu/jpeg.py $(JPEG)
+	$(call python,.) bench/gpu/jpeg.py $(JPEG)
 
 bench-models: $(BUILD)
-	$$(tools/venv python/requirements-test.txt)/bin/python bench/gpu/models.py $(MODELS)
+	$(call python,.) bench/gpu/models.py $(MODELS)
 
 bench-smoke: build
 	$$(tools/venv bench/requirements.txt)/bin/python bench/run.py --smoke $(BENCH)

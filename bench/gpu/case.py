@@ -1,43 +1,37 @@
 #!/usr/bin/env python3
-"""case.py JSON: measures cases on the cores it runs on, and prints each figure as a line of JSON.
+"""case.py JSON: the cases of models.py, on the cores it runs on; see parts.work.
 
-The argument is {"device", "data", "size", "seconds", "cases": [[what, workers], ...]}, where what
-is a task, "loader" (photographs without a model) or "first" (the first batch).
+A case is a task, "loader" (photographs without a model) or "first" (the first batch).
 """
 
 import itertools
-import json
 import os
 import pathlib
-import sys
 import time
-import traceback
 
 import pace
+import parts
 import pyarrow.parquet as pq
 import rivals
 import tasks
 import torch
 
 
-def main():
-    given = json.loads(sys.argv[1])
-    device, name = torch.device(given["device"]), "cpu"
+def measure(given, part):
+    what, device = part["name"], torch.device(given["device"])
+    task = tasks.TASKS.get(what, tasks.Photos)(what, given["size"], pathlib.Path(given["data"]), device)
+    for record in CASES.get(what, train)(task, part["arguments"]["workers"], given["seconds"]):
+        yield {"case": what, **record, **about(device, given["size"])}
+
+
+def about(device, size):
+    """What figures depend on."""
+    name = "cpu"
     if device.type == "cuda":
         torch.cuda.set_device(device)
         name = torch.cuda.get_device_name(device)
     cores = len(os.sched_getaffinity(0))
-    about = {"cores": cores, "size": given["size"], "decoder": rivals.DECODER, "device": name, "torch": torch.__version__}
-    failed = False
-    for what, workers in given["cases"]:
-        task = tasks.TASKS.get(what, tasks.Photos)(what, given["size"], pathlib.Path(given["data"]), device)
-        try:
-            for record in CASES.get(what, train)(task, workers, given["seconds"]):
-                print(json.dumps({"case": what, **record, **about}), flush=True)
-        except Exception:  # the other cases can still be measured
-            failed = True
-            traceback.print_exc()
-    sys.exit(failed)
+    return {"cores": cores, "size": size, "decoder": rivals.DECODER, "device": name, "torch": torch.__version__}
 
 
 def train(task, workers, seconds):
@@ -112,4 +106,4 @@ def first(task, workers, seconds):
 CASES = {"loader": loaders, "first": first}
 
 if __name__ == "__main__":
-    main()
+    parts.work(measure)

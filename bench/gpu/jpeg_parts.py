@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""jpeg_parts.py JSON: the parts of jpeg.py, on the cores it runs on."""
+"""jpeg_parts.py JSON: the parts of jpeg.py, on the cores it runs on; see parts.work."""
 
 import contextlib
 import ctypes
@@ -7,18 +7,21 @@ import itertools
 import json
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import time
-import traceback
 from unittest import mock
 
 import case
 import numpy as np
 import pace
+import parts
 import tasks
 import torch
 from shardfeed import Image
 from shardfeed.torch import DataLoader
+from shardfeed.torch._epoch import Local
 from shardfeed.torch._jpeg import _backends, _decoder, _libraries, _nvjpeg
 
 WAYS = {
@@ -57,9 +60,26 @@ def loaders(task, seconds):
     """Loaders without a model, and nvJPEG without a loader."""
     for name, way in WAYS.items():
         yield {"loader": name, **timed(task, way, case.touch, seconds)}
+    with again():
+        yield {"loader": "cuda, the same batch again and again", **timed(task, WAYS["cuda"], case.touch, seconds)}
+    workers = 2 if task.small else 8
+    found = pace.measure(task.rival(workers), case.touch, task.device, seconds, workers * task.prefetch)
+    yield {"loader": f"torch, {workers} workers", **case.rows(task, found)}
     with contextlib.suppress(ImportError):  # of torchvision
         found = pace.measure(case.nvjpeg(task), case.touch, task.device, seconds)
         yield {"loader": "nvJPEG alone, without crops", **case.rows(task, found)}
+
+
+def again():
+    """Every batch of the engine is its first one: what is left is the trainer's work."""
+    take, kept = Local.__next__, []
+
+    def following(source):
+        if not kept:
+            kept.append(take(source))
+        return kept[0]
+
+    return mock.patch.multiple(Local, __next__=following, ready=lambda source: True)
 
 
 def timed(task, way, step, seconds):
@@ -84,16 +104,32 @@ def trained(task, seconds):
 
 
 def first(task, _seconds):
-    """The time to the first batch; the kernels are compiled in it."""
-    task.kept()
-    for name, way in itertools.chain(*[WAYS.items()] * 2):
-        begin = time.perf_counter()
-        with task.loader(**way) as loader:
-            opened, batches = time.perf_counter(), iter(loader)
-            next(batches)
-            pace.synchronize(task.device)
-            yield {"loader": name, "open_seconds": opened - begin, "first_seconds": time.perf_counter() - opened}
-            batches.close()
+    """The time to the first batch, each in a process of its own. The first one with "cuda" compiles
+    the kernels, which are kept for the others.
+    """
+    with tempfile.TemporaryDirectory() as kept:
+        env = {**os.environ, "SHARDFEED_CACHE_DIR": kept}
+        for name, way in {"cpu": "cpu", "cuda, first start on a machine": "cuda", "cuda": "cuda", "auto": "auto"}.items():
+            given = {"device": str(task.device), "data": str(task.data), "size": task.size, "seconds": 0, "until": time.time() + 60}
+            given["parts"] = [{"name": "one", "seconds": 0, "arguments": {"way": way}}]
+            done = subprocess.run([sys.executable, __file__, json.dumps(given)], stdout=subprocess.PIPE, text=True, env=env, timeout=60)
+            records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+            for record in records:
+                if record.get("over"):
+                    raise RuntimeError(f"{name}: {record['over']}")
+                if "first_seconds" in record:
+                    yield {"loader": name, "open_seconds": record["open_seconds"], "first_seconds": record["first_seconds"]}
+
+
+def one(task, way):
+    task.kept()  # the device is ready then
+    begin = time.perf_counter()
+    with task.loader(**WAYS[way]) as loader:
+        opened, batches = time.perf_counter(), iter(loader)
+        next(batches)
+        pace.synchronize(task.device)
+        yield {"open_seconds": opened - begin, "first_seconds": time.perf_counter() - opened}
+        batches.close()
 
 
 def held_up(task, seconds):
@@ -176,22 +212,14 @@ def urgent(device):
 PARTS = {"pixels": pixels, "loaders": loaders, "resnet50": trained, "resnet18": trained, "first": first, "held_up": held_up}
 
 
-def main():
-    given = json.loads(sys.argv[1])
-    device, failed = torch.device(given["device"]), False
-    torch.cuda.set_device(device)
-    about = {"cores": len(os.sched_getaffinity(0)), "size": given["size"], "device": torch.cuda.get_device_name(device)}
-    for part in given["parts"]:
-        task = Photos("resnet18" if part == "resnet18" else "resnet50", given["size"], pathlib.Path(given["data"]), device)
-        try:
-            for record in PARTS[part](task, given["seconds"]):
-                print(json.dumps({"part": part, **record, **about}), flush=True)
-        except Exception:  # the other parts can still be measured
-            failed = True
-            traceback.print_exc()
-        torch.cuda.empty_cache()
-    sys.exit(failed)
+def measure(given, part):
+    name, device = part["name"], torch.device(given["device"])
+    of = case.about(device, given["size"])
+    task = Photos("resnet18" if name == "resnet18" else "resnet50", given["size"], pathlib.Path(given["data"]), device)
+    for record in one(task, part["arguments"]["way"]) if name == "one" else PARTS[name](task, given["seconds"]):
+        yield {"part": name, **record, **of}
+    torch.cuda.empty_cache()
 
 
 if __name__ == "__main__":
-    main()
+    parts.work(measure)

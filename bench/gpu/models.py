@@ -3,41 +3,67 @@
 
 A case trains on the same batch again and again, which gives the model's ceiling, then from parquet
 by shardfeed, then by torch's DataLoader as an expert writes it. It runs on 16, 8 or 4 cores. Each
-figure is printed, and kept in --out, as a line of JSON; at the end comes a table in Markdown. All
-is planned for 10 minutes on an H200 with 16 cores. --smoke runs little of everything, also with
---device cpu; its figures mean nothing. Ends with 1 if a case was not measured.
+figure is printed, and kept in --out, as a line of JSON; at the end come tables in Markdown, of the
+figures and of the goals. All is planned for 10 minutes on an H200 with 16 cores. --smoke runs
+little of everything, also with --device cpu; its figures mean nothing. Nothing is fetched. Ends
+with 1 if a case was not measured; the reasons are listed.
 """
 
 import argparse
-import contextlib
-import json
 import os
 import pathlib
-import signal
-import subprocess
 import sys
-import tempfile
-import threading
 import time
 
+import goals
+import parts
 import sets
-from goals import table
 from run import find
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-# what, cores -> torch's workers; cases with goals come first, in case the time runs out
+OURS = ("shardfeed",)
+
+# what, cores -> seconds on an H200, torch's workers; cases with goals come first
 CASES = {
-    ("loader", 8): (8,),
-    ("resnet50", 8): (8,),
-    ("resnet50", 4): (8,),
-    ("first", 16): (),
-    ("resnet18", 16): (8, 16),
-    ("resnet50", 16): (8, 16),
-    ("dlrm", 16): (8, 16),
-    ("gpt", 16): (8, 16),
+    ("loader", 8): (40, (8,)),
+    ("resnet50", 8): (60, (8,)),
+    ("resnet50", 4): (70, (8,)),
+    ("first", 16): (15, ()),
+    ("resnet18", 16): (60, (8, 16)),
+    ("resnet50", 16): (60, (8, 16)),
+    ("dlrm", 16): (60, (8, 16)),
+    ("gpt", 16): (60, (8, 16)),
 }
+
+
+def alone(other):
+    """Photographs without a model on 8 cores, as a multiple of another loader."""
+    return lambda records: goals.ratio(
+        records.best("rows_per_second", OURS, case="loader", cores=8), records.best("rows_per_second", (other,), case="loader", cores=8)
+    )
+
+
+def of_ceiling(case, cores):
+    return lambda records: records.best("of_ceiling", OURS, case=case, cores=cores)
+
+
+GOALS = (
+    goals.Goal("photographs to the device, 8 cores, of torch's DataLoader with 8 workers", 4, 6, alone("torch, 8 workers")),
+    goals.Goal("the same, of nvJPEG alone", 0.8, 0.9, alone("nvJPEG alone, without crops")),
+    goals.Goal("ResNet-50, 8 cores, of its ceiling", 0.98, 0.99, of_ceiling("resnet50", 8)),
+    goals.Goal("ResNet-50, 4 cores, of its ceiling", 0.95, 0.99, of_ceiling("resnet50", 4)),
+    goals.Goal("ResNet-18, 16 cores, of its ceiling", 0.9, 0.97, of_ceiling("resnet18", 16)),
+    goals.Goal(
+        "first batch of 512",
+        0.6,
+        0.4,
+        lambda records: max((record["first_seconds"] for record in records.of(case="first")), default=None),
+        unit="s",
+        most=True,
+    ),
+)
 
 
 def main():
@@ -56,83 +82,34 @@ def main():
     if args.device != "cpu":
         find(args.device)
     deadline = time.monotonic() + 60 * args.minutes
-    with opened(args) as out:
-        records, missing = measure(args, deadline, out)
-    print("\n" + table(records))
+    size = "small" if args.smoke else "large"
+    with parts.opened(args) as out:
+        groups = plan(args, len(os.sched_getaffinity(0)))
+        for name in sorted({sets.of(part.name) for group in groups.values() for part in group}):
+            sets.make(args.data, name, size)
+        given = {"device": args.device, "data": str(args.data), "size": size, "seconds": 0.01 if args.smoke else args.seconds}
+        runner = parts.Runner(HERE / "case.py", given, deadline, out)
+        runner.run(groups)
+        verdicts = list(goals.judged(GOALS, runner.records))
+        for verdict in verdicts:
+            runner.keep(verdict)
+    print(f"\n{goals.figures(runner.records)}\n{goals.table(verdicts)}")
     if args.smoke:
         print("The models and the data are tiny: these figures mean nothing.")
-    if missing:
-        sys.exit("\n".join(f"NOT MEASURED: {line}" for line in missing))
+    if runner.missing:
+        sys.exit("\n".join(f"NOT MEASURED: {line}" for line in runner.missing))
 
 
-def measure(args, deadline, out):
-    """Runs the cases. Returns their records, and a line for each that was not measured."""
-    cores = sorted(os.sched_getaffinity(0))
-    records, missing = [], []
-    size = "small" if args.smoke else "large"
-    by_cores = groups(args, len(cores))
-    for count in [count for count in by_cores if count > len(cores)]:
-        missing.append(f"{names(by_cores.pop(count))} on {count} cores: there are {len(cores)}")
-    for name in sorted({sets.of(what) for cases in by_cores.values() for what, _ in cases}):
-        sets.make(args.data, name, size)
-    for count, cases in by_cores.items():
-        given = {"device": args.device, "data": str(args.data), "size": size, "cases": cases}
-        given["seconds"] = 0.01 if args.smoke else args.seconds
-        command = [sys.executable, str(HERE / "case.py"), json.dumps(given)]
-        with started(command, cores[:count], deadline) as case:
-            for line in case.stdout:
-                print(line, end="", flush=True)
-                out.write(line)
-                records.append(json.loads(line))
-            if case.wait():
-                why = "the time was over" if time.monotonic() >= deadline else f"exit {case.returncode}"
-                missing.append(f"some of {names(cases)} on {count} cores: {why}")
-    return records, missing
-
-
-def groups(args, have):
-    """Groups cases by their cores. One process measures a group."""
+def plan(args, have):
+    """The parts by their cores. One process measures a group."""
     found = {}
-    for (what, cores), workers in CASES.items():
+    for (what, cores), (seconds, workers) in CASES.items():
         if what in args.cases:
-            case = (what, workers[:1] and (2,) if args.smoke else workers)
+            part = parts.Part(what, seconds, {"workers": workers[:1] and (2,) if args.smoke else workers})
             group = found.setdefault(min(cores, have) if args.smoke else cores, [])
-            if case not in group:
-                group.append(case)
+            if part.name not in [other.name for other in group]:
+                group.append(part)
     return found
-
-
-def names(cases):
-    return ", ".join(what for what, _ in cases)
-
-
-@contextlib.contextmanager
-def opened(args):
-    """The file of --out, while processes find the engine and the package, and --data has a directory."""
-    with tempfile.TemporaryDirectory(prefix="shardfeed-bench-gpu-") as scratch:
-        os.environ.setdefault("SHARDFEED_RUNTIME_DIR", os.path.join(scratch, "run"))
-        os.environ.setdefault("SHARDFEED_BIN", str(ROOT / "bin" / "shardfeed"))
-        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python" / "src"), os.environ.get("PYTHONPATH", "")])
-        args.data = args.data or pathlib.Path(scratch) / "data"
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        with args.out.open("w") as out:
-            yield out
-
-
-@contextlib.contextmanager
-def started(command, cores, deadline):
-    """A process on these cores, which is stopped at the deadline with its children."""
-    pinned = {"preexec_fn": lambda: os.sched_setaffinity(0, cores), "start_new_session": True}
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **pinned)
-    timer = threading.Timer(max(0, deadline - time.monotonic()), os.killpg, (process.pid, signal.SIGKILL))
-    timer.start()
-    try:
-        yield process
-    finally:
-        timer.cancel()
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 if __name__ == "__main__":

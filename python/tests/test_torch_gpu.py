@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import pictures
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -104,3 +105,17 @@ def test_an_error_is_forgotten(host):
 @pytest.mark.parametrize("given", [{}, {"device": None, "pin_memory": True}])
 def test_a_program_that_ends_with_copies_on_their_way(host, data, given):
     host.run("ends", data, given)
+
+
+@pytest.mark.parametrize("share", [None, 0.5])
+def test_jpegs(runtime, tmp_path, host, share):
+    """nvJPEG's pixels are near the ones of the engine's decoder, and in the same rows."""
+    shards = pictures.write(tmp_path / "pictures", pictures.many(48))
+    images = {"size": [20, 24], "crop": "random_resized", "flip": 0.5, "reducing_gap": None}
+    decoding = Host(tmp_path, fake=False, jobs="jpeg.py")
+    try:
+        answer = decoding.run("loaded", str(shards), {"image_device": "cuda", "image_cpu_share": share}, images, 2).answer
+    finally:
+        decoding.close()
+    assert answer["same"] and answer["said"] == [] and answer["state"]
+    assert answer["on_device"] > 0 and answer["mean"] < 1.5
