@@ -16,7 +16,8 @@ import (
 // any process can tell wrong ones. It counts what is fetched.
 type origin struct {
 	delay   time.Duration
-	log     *os.File // a line for each fetch, or nil
+	hold    chan struct{} // reads wait until it is closed; nil: they don't
+	log     *os.File      // a line for each fetch, or nil
 	fetched atomic.Int64
 	opens   atomic.Int64
 }
@@ -43,6 +44,9 @@ func (o *originObject) ReadAt(ctx context.Context, p []byte, off int64) error {
 }
 
 func (o *originObject) ReadRanges(ctx context.Context, ranges []shard.Range) error {
+	if o.origin.hold != nil {
+		<-o.origin.hold
+	}
 	if o.origin.delay > 0 {
 		time.Sleep(o.origin.delay)
 	}

@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -8,43 +10,56 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// probed reads a range, and returns what the read waited for.
-func probed(t *testing.T, o shard.Object, s shard.Shard, n int) (parts wait.Parts) {
-	t.Helper()
-	var trail wait.Trail
-	p := wait.NewProbe(&trail, wait.Cache)
-	begin := wait.Now()
-	b := make([]byte, n)
+// probe reads a shard, and adds to a trail what the read waits for.
+func probe(t *testing.T, o shard.Object, s shard.Shard, trail *wait.Trail) {
+	p := wait.NewProbe(trail, wait.Cache)
+	defer p.Stop()
+	b := make([]byte, s.Size)
 	err := shard.ReadRanges(wait.With(t.Context(), p), o, []shard.Range{{P: b}})
-	p.Stop()
 	if err != nil || !isTruth(s, b, 0) {
 		t.Errorf("wrong bytes, or %v", err)
 	}
-	trail.Charge(&parts, begin, trail.End())
-	return parts
+}
+
+// causes of a trail until now.
+func causes(trail *wait.Trail) (all []wait.Cause) {
+	for _, m := range trail.At(wait.Now()) {
+		all = append(all, m.Cause)
+	}
+	return all
 }
 
 // A read waits for the store while bytes are fetched, also by another reader, and for the cache
 // while they come from the disk.
 func TestProbeOfReads(t *testing.T) {
-	const size, delay = 200_000, 100 * time.Millisecond
-	source, s := &origin{delay: delay}, originShard(1, "v1", size)
+	const size = 200_000
+	source, s := &origin{hold: make(chan struct{})}, originShard(1, "v1", size)
 	c := openTest(t, Options{})
 	o := openShard(t, c, source, s)
-	other := make(chan wait.Parts)
-	go func() { other <- probed(t, o, s, size) }()
-	cold := probed(t, o, s, size)
-	for i, parts := range []wait.Parts{cold, <-other} {
-		if parts[wait.Storage] < delay/2 || parts[wait.Storage] < 3*parts[wait.Cache] {
-			t.Errorf("reader %d of bytes that are not held: %v", i, parts.Seconds())
+	var cold [2]wait.Trail
+	var readers sync.WaitGroup
+	for i := range cold {
+		readers.Go(func() { probe(t, o, s, &cold[i]) })
+	}
+	for i := range cold {
+		end := time.Now().Add(time.Minute)
+		for slices.Index(causes(&cold[i]), wait.Storage) < 0 {
+			if time.Sleep(time.Millisecond); time.Now().After(end) {
+				t.Errorf("reader %d waits for %v while the store holds the bytes", i, causes(&cold[i]))
+				break
+			}
 		}
 	}
+	close(source.hold)
+	readers.Wait()
 	settle(t, c)
 	if source.fetched.Load() != size {
 		t.Errorf("%d bytes fetched", source.fetched.Load())
 	}
-	if warm := probed(t, o, s, size); warm[wait.Storage] != 0 || warm[wait.Cache] == 0 {
-		t.Errorf("held bytes: %v", warm.Seconds())
+	var warm wait.Trail
+	probe(t, o, s, &warm)
+	if got := causes(&warm); !slices.Equal(slices.Compact(got), []wait.Cause{wait.Cache}) {
+		t.Errorf("held bytes: %v", got)
 	}
 	st := c.Stats()
 	if st.DiskReadBytes != 2*size || st.DiskReadSeconds <= 0 || st.DiskWriteSeconds <= 0 || st.PendingBytes != 0 {

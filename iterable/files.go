@@ -113,7 +113,7 @@ func (s *fileSchedule) load(f fileSpan) *ahead.Load {
 		sp.From, sp.To = 0, u.Samples
 	}
 	l := s.sizes.newLoad(u, sp, false)
-	l.Need = s.order.sequence.Start(f.Unit) + f.From
+	l.Epoch, l.Need = f.epoch, s.order.sequence.Start(f.Unit)+f.From
 	l.Shared = s.order.worker.WorldSize*s.order.worker.Workers > 1
 	l.Wanted = []ahead.Wanted{{Key: f.key(), Offset: int(f.From - sp.From), Rows: int(f.Rows())}}
 	return l

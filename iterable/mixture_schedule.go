@@ -8,6 +8,7 @@ import (
 // mixedSchedule merges the loads of the sources of a mixture by the sample at which each must be
 // there.
 type mixedSchedule struct {
+	rows  uint64 // of an epoch
 	heads *minheap.Heap[*mixedHead]
 }
 
@@ -19,7 +20,7 @@ type mixedHead struct {
 }
 
 func (x *mixed) schedule() ahead.Schedule {
-	s := &mixedSchedule{heads: minheap.New(func(a, b *mixedHead) bool {
+	s := &mixedSchedule{rows: uint64(max(1, x.start.Rows)), heads: minheap.New(func(a, b *mixedHead) bool {
 		return a.load.Need < b.load.Need || a.load.Need == b.load.Need && a.source < b.source
 	})}
 	for i, m := range x.sources {
@@ -51,6 +52,7 @@ func (s *mixedSchedule) Next() (*ahead.Load, bool) {
 	}
 	h := s.heads.First()
 	l := h.load
+	l.Epoch = uint64(l.Need) / s.rows
 	if h.advance() {
 		s.heads.Fix()
 	} else {

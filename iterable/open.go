@@ -55,7 +55,7 @@ func (d *Dataset) Stream(ctx context.Context, w shuffle.Worker, o StreamOptions)
 	if keeper != nil {
 		account.Beside(keeper.Reserved())
 	}
-	s := d.newStream(p, r.state(start.GlobalBatch), start, o.Draws, ahead.Options{Account: account, Stacks: o.Stacks, InImages: inImages, Keeper: keeper})
+	s := d.newStream(p, r.state(start.GlobalBatch), start, o.Draws, ahead.Options{Account: account, Horizon: o.Horizon, Stacks: o.Stacks, InImages: inImages, Keeper: keeper})
 	s.hashes = o.Hashes
 	s.losses.Losses, s.losses.rows = d.options.Losses.withDefaults(), start.Rows/int64(w.WorldSize*w.Workers)
 	s.losses.each = start.GlobalBatch / int64(w.WorldSize*w.Workers)

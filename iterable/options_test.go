@@ -37,7 +37,7 @@ func TestOptionsValidateEveryField(t *testing.T) {
 }
 
 func TestStreamOptionsValidateEveryField(t *testing.T) {
-	free := map[string]string{"Stacks": "they come of NewStacks", "Copied": "both are meant", "Hashes": "both are meant"}
+	free := map[string]string{"Stacks": "they come of NewStacks", "Copied": "both are meant", "Hashes": "both are meant", "Horizon": "any epoch may be the last"}
 	optiontest.Walk(t, StreamOptions{}, free, map[string][]any{
 		"Epochs": {math.MaxInt64}, "State": {&shuffle.State{}},
 		"Seats": {shuffle.Seats{1}, shuffle.Seats{0, 0}},

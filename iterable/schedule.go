@@ -202,7 +202,7 @@ func (s *laneSchedule) load(f *feed, j int) *ahead.Load {
 	unit := list[0].Unit
 	u := s.epochs.plan.Units().At(unit)
 	l := s.sizes.newLoad(u, shuffle.Span{Unit: unit, From: list[0].From, To: list[len(list)-1].To}, len(list) == 1)
-	l.Need = f.need
+	l.Epoch, l.Need = s.now.Number(), f.need
 	for _, b := range list {
 		l.Wanted = append(l.Wanted, ahead.Wanted{
 			Key:  ahead.Key{Epoch: s.now.Number(), Source: s.epochs.source(), Slot: int32(b.feed.slot), Span: int32(b.span)},

@@ -38,6 +38,9 @@ type StreamOptions struct {
 	// is not known.
 	LocalWorldSize int
 
+	// Horizon bounds the epochs that an endless stream reads ahead; nil sets no bound.
+	Horizon *Horizon
+
 	// Seats assign the lanes of the order to ranks, the same on all ranks: it is the order
 	// without them. See [shuffle.SeatLanes] and [Dataset.HeldLanes]. nil is the rule's division.
 	Seats shuffle.Seats
@@ -118,6 +121,13 @@ func (o StreamOptions) Validate() error {
 	}
 	return p.Err()
 }
+
+// A Horizon is the last epoch that a stream makes draws and reads loads of; a stream waits at its
+// end until Move.
+type Horizon = ahead.Horizon
+
+// NewHorizon returns a horizon with a last epoch.
+func NewHorizon(last uint64) *Horizon { return ahead.NewHorizon(last) }
 
 // A Stream hands out one worker's rows of each step. Next, Close and Draw.Release are safe for
 // concurrent use; there is one order, so one goroutine calls Next.
@@ -208,6 +218,11 @@ func (s *Stream) begin(ctx context.Context) error {
 	if !ok {
 		return io.EOF
 	}
+	d := s.newDraw()
+	s.live.Follow(d.Trail)
+	if err := s.ahead.Enter(ctx, st.epoch, d.Trail); err != nil {
+		return err
+	}
 	s.live.Next(wait.Room)
 	began, waits := wait.Now(), len(s.allowed) == 0
 	if _, _, err := ahead.Receive(ctx, s.closing, s.allowed); err != nil {
@@ -215,7 +230,6 @@ func (s *Stream) begin(ctx context.Context) error {
 	}
 	s.steps = steps
 	s.drawn++
-	d := s.newDraw()
 	s.live.Follow(d.Trail)
 	if waits {
 		d.Trail.Until(began, wait.Collate)

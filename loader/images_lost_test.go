@@ -230,8 +230,8 @@ func TestImagesMaxLost(t *testing.T) {
 	if got, err := steps(t.Context(), one); err != nil || len(got) != 10 {
 		t.Errorf("one lost row: %d batches, %v", len(got), err)
 	}
-	if s := one.Stats().Stream; s.Lost != 1 || s.Rows != 59 {
-		t.Errorf("%d rows, %d lost", s.Rows, s.Lost)
+	if s := one.Stats(); s.Lost != 1 || s.Stream.Lost != 1 || s.Stream.Rows != 59 {
+		t.Errorf("%d rows, %d lost; %d handed out lost", s.Stream.Rows, s.Stream.Lost, s.Lost)
 	}
 	rows = slices.Clone(rows)
 	rows[20].Img, rows[51].Img = nil, nil

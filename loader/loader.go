@@ -133,7 +133,7 @@ func BatchesWithin(n int, batchBytes, memory int64) int {
 func (o Options) stream() iterable.StreamOptions {
 	return iterable.StreamOptions{
 		BatchSize: o.BatchSize, Tail: o.Tail, Epoch: o.Epoch, Epochs: o.Epochs, UntilEpoch: o.UntilEpoch, State: o.State,
-		LocalWorldSize: o.LocalWorldSize, Seats: o.Seats, Draws: o.Workers + 1, Batches: o.MaxBatches, Copied: len(o.Images) > 0, Hashes: o.Hashes,
+		LocalWorldSize: o.LocalWorldSize, Seats: o.Seats, Horizon: o.Horizon, Draws: o.Workers + 1, Batches: o.MaxBatches, Copied: len(o.Images) > 0, Hashes: o.Hashes,
 	}
 }
 
@@ -204,7 +204,7 @@ func (l *Loader) Resume(state *shuffle.State) { l.loop.Resume(state) }
 func (l *Loader) Stats() Stats {
 	m, t := l.meters, &l.recipe.times
 	s := Stats{
-		Batches: m.batches.Load(), Rows: m.rows.Load(), Held: int(l.owner.held.Load()), Wait: m.wait.parts(),
+		Batches: m.batches.Load(), Rows: m.rows.Load(), Lost: m.lost.Load(), Held: int(l.owner.held.Load()), Wait: m.wait.parts(),
 		Draws: m.draws.queue(0, 0), Memory: m.memory.queue(len(l.places), 0), Work: m.work.queue(0, 0),
 		Ready:  m.ready.queue(int(m.depth.Load()), l.o.Workers*l.o.PrefetchFactor),
 		Images: time.Duration(t[stageImages].Load()), Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()),

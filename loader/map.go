@@ -320,6 +320,7 @@ func (m *Map) hand(j *job) (*Batch, error) {
 	m.making.owner.give(b)
 	m.making.batches.Add(1)
 	m.making.meters.rows.Add(int64(b.Rows))
+	m.making.lost.Add(int64(b.Lost))
 	return b, nil
 }
 
@@ -327,7 +328,7 @@ func (m *Map) hand(j *job) (*Batch, error) {
 func (m *Map) Stats() Stats {
 	t := &m.making.times
 	return Stats{
-		Batches: m.making.batches.Load(), Rows: m.making.meters.rows.Load(), Held: int(m.making.owner.held.Load()),
+		Batches: m.making.batches.Load(), Rows: m.making.meters.rows.Load(), Lost: m.making.lost.Load(), Held: int(m.making.owner.held.Load()),
 		Draws: m.making.draws.queue(0, 0), Memory: m.making.meters.memory.queue(0, m.o.MaxBatches),
 		Images: time.Duration(t[stageImages].Load()), Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()), Stream: m.taker.Stats(),
 	}

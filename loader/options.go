@@ -74,6 +74,9 @@ type Options struct {
 	// the first one would have. 0 leaves the end to Epochs.
 	UntilEpoch int
 
+	// Horizon bounds the epochs that an endless loader reads ahead, as in iterable.StreamOptions.
+	Horizon *iterable.Horizon
+
 	// State resumes after the batch that it came with; nil starts at Epoch.
 	State *shuffle.State
 

@@ -70,7 +70,7 @@ const ofSpec = "errors name the field of shardfeed.Spec; TestFeaturesValidate ha
 func TestOptionsValidateEveryField(t *testing.T) {
 	optiontest.Walk(t, Options{Workers: 1}, map[string]string{
 		"DropLast": "both are meant", "Unordered": "both are meant", "NaN": "both are meant", "Seeds": "both are meant", "Hashes": "both are meant",
-		"ImageDecoder": "nil is a default", "Allocator": "what it returns is checked when it is used", "Packed.Tokens": "checked against the schema",
+		"ImageDecoder": "nil is a default", "Horizon": "any epoch may be the last", "Allocator": "what it returns is checked when it is used", "Packed.Tokens": "checked against the schema",
 		"Features.Cast": ofSpec, "Features.Hash": ofSpec, "Features.Scale": ofSpec, "Features.Stack": ofSpec,
 	}, map[string][]any{
 		"Epochs": {math.MaxInt64}, "Timeout": {-time.Second}, "State": {&shuffle.State{}}, "Fill": {[]Fill{{}}},

@@ -277,6 +277,7 @@ func (p *pass) Next() (*Batch, *shuffle.State, error) {
 	p.owner.give(b)
 	p.batches.Add(1)
 	p.rows.Add(int64(b.Rows))
+	p.lost.Add(int64(b.Lost))
 	return b, p.handed.take(j.seq, b.State), nil
 }
 

@@ -41,6 +41,7 @@ func (q Queue) String() string {
 type Stats struct {
 	Batches int64 // handed out
 	Rows    int64 // in them
+	Lost    int64 // rows of their steps whose data is lost
 	Held    int   // handed out and not yet released
 
 	// Wait is how long the consumer waited for batches, by what held them up.
@@ -64,6 +65,7 @@ type Stats struct {
 func (s Stats) Sub(t Stats) Stats {
 	s.Batches -= t.Batches
 	s.Rows -= t.Rows
+	s.Lost -= t.Lost
 	for i := range s.Wait {
 		s.Wait[i] -= t.Wait[i]
 	}
@@ -134,7 +136,7 @@ func (w *waited) parts() iterable.Waits {
 
 // meters are the counters of a loader.
 type meters struct {
-	batches, rows              atomic.Int64
+	batches, rows, lost        atomic.Int64
 	draws, memory, work, ready meter
 	wait                       waited
 	depth                      atomic.Int64                   // finished batches that wait for the consumer

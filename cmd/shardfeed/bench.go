@@ -147,7 +147,7 @@ func (a *app) measure(ctx context.Context, addresses []string, f *flags) (m *mea
 func (m *measurement) addStats(all ...loader.Stats) {
 	var sum iterable.Stats
 	for _, s := range all {
-		m.LostRows += s.Stream.Lost
+		m.LostRows += s.Lost
 		m.ImagesOnDevice += s.OnDevice
 		m.Truncated += s.Stream.Truncated
 		m.Tokenized += s.Stream.Tokens

@@ -250,6 +250,12 @@ func (it *iteration) span() wire.Span {
 // outputs is how many batches the results of the trainers' workers count as.
 func (it *iteration) outputs() int { return it.join.Outputs * len(it.names) }
 
+// following returns the epoch of the next iteration.
+func (it *iteration) following() uint64 {
+	epoch, _, _ := epochOf(afterEpoch(it.state, it.steps), it.steps)
+	return epoch
+}
+
 // seat makes a seat of each worker's participants, who are replicas.
 func (it *iteration) seat() {
 	for some := range slices.Chunk(it.participants, len(it.names)) {

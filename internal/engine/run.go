@@ -20,7 +20,8 @@ import (
 var errNotWanted = errors.New("the batches have no consumer any more")
 
 // A run is a loader and the goroutine that deals out its batches, for one iteration or several in a
-// row: the loader reads the next epoch ahead into the free slots of the same rings.
+// row: the loader reads the next epoch, and no later one, ahead into the free slots of the same
+// rings.
 type run struct {
 	session   *session
 	continues bool
@@ -31,6 +32,7 @@ type run struct {
 	cancel    context.CancelCauseFunc
 	done      chan struct{} // closed when all is freed
 	next      chan *iteration
+	horizon   *iterable.Horizon // the epoch of the next iteration
 
 	// Guarded by the session's mutex.
 	now     *iteration
@@ -49,7 +51,7 @@ type run struct {
 func newRun(it *iteration) *run {
 	r := &run{
 		session: it.session, continues: !it.single.Part(), workers: it.session.dataset.data.Loader.Workers, outputs: it.outputs(),
-		done: make(chan struct{}), next: make(chan *iteration, 1), now: it, split: newSplit(it.wanted()),
+		done: make(chan struct{}), next: make(chan *iteration, 1), now: it, split: newSplit(it.wanted()), horizon: iterable.NewHorizon(it.following()),
 	}
 	r.ctx, r.cancel = context.WithCancelCause(it.session.dataset.ctx)
 	it.begins(r)
@@ -214,7 +216,7 @@ func (r *run) newLoader(it *iteration) (*loader.Loader, error) {
 	}
 	r.rings, r.steps, r.begun, r.from, r.left = it.order, it.steps, 0, it.from, it.count
 	o.MaxBatches = slots*len(it.order) + r.outputs
-	o.Allocator = r
+	o.Allocator, o.Horizon = r, r.horizon
 	return loader.New(d.Dataset, o)
 }
 
@@ -296,6 +298,7 @@ func (r *run) adopt(it *iteration) bool {
 		return false
 	}
 	r.now, r.expects = it, nil
+	r.horizon.Move(it.following())
 	r.next <- it
 	return true
 }

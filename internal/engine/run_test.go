@@ -399,3 +399,27 @@ func TestKeepsAllSlots(t *testing.T) {
 		}
 	}
 }
+
+// In short epochs no batch is begun beyond the next epoch, however many slots are free.
+func TestReadAheadEnds(t *testing.T) {
+	e := testEngine(t, Options{})
+	spec := testSpec()
+	spec.BatchSize, spec.Slots = 1500, 12 // two batches an epoch
+	c := connect(t, e, "d", spec)
+	sink := newSink(t, c)
+	for epoch := range 3 {
+		sink.join(alone(epoch))
+		if batches, _ := sink.batches(-1); len(batches) != 2 {
+			t.Fatalf("%d batches", len(batches))
+		}
+		until(t, "batches of the next epoch", func() bool { return len(sink.tokens) == 2 })
+		s := c.group.session(0)
+		s.mu.Lock()
+		for l := range s.figures.loaders {
+			if begun := l.Stats().Memory.Items; begun > int64(2*(epoch+2)) {
+				t.Errorf("%d batches are begun in epoch %d", begun, epoch)
+			}
+		}
+		s.mu.Unlock()
+	}
+}

@@ -62,7 +62,7 @@ type RankWork struct {
 	Read    int64 `json:"read_bytes"`    // encoded columns: from stores or the cache
 	Decoded int64 `json:"decoded_bytes"` // of columns
 	Kept    int64 `json:"kept_bytes"`    // of columns that came decoded from the cache
-	Lost    int64 `json:"lost_rows"`
+	Lost    int64 `json:"lost_rows"`     // of their steps
 
 	Wait wait.Report `json:"wait"` // of all training loops of the rank, without Now
 
@@ -74,7 +74,6 @@ func (w *RankWork) add(s iterable.Stats) {
 	w.Read += s.Fetched
 	w.Decoded += s.Decoded
 	w.Kept += s.Kept
-	w.Lost += s.Lost
 	w.held += s.Held
 }
 

@@ -48,6 +48,7 @@ func (w *works) batch(rank int, b *loader.Batch) {
 	w.of(rank, func(r *rankWork) {
 		r.ended.Batches++
 		r.ended.Rows += int64(b.Valid)
+		r.ended.Lost += int64(b.Lost)
 		r.ended.Bytes += b.Bytes()
 	})
 }

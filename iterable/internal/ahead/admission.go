@@ -35,8 +35,9 @@ func (r *Reader) admit(ctx context.Context) {
 			admitted = admitted[1:]
 		}
 		var ok, short bool
+		var beyond <-chan struct{}
 		if more {
-			ok, short = r.tryAdmit(l, n)
+			beyond, ok, short = r.tryAdmit(l, n)
 		}
 		if ok {
 			l.granted, l.ready = make(chan struct{}), make(chan struct{})
@@ -53,6 +54,7 @@ func (r *Reader) admit(ctx context.Context) {
 		}
 		select {
 		case <-r.changed:
+		case <-beyond:
 		case <-ctx.Done():
 			return
 		}
@@ -70,25 +72,27 @@ func (r *Reader) scheduled() (l *Load, more bool) {
 	return l, more
 }
 
-// tryAdmit takes memory for the bytes of the n-th load when there is room for one more on its way,
-// or when the consumer needs it. short reports that only memory is missing.
-func (r *Reader) tryAdmit(l *Load, n int64) (ok, short bool) {
+// tryAdmit takes memory for the bytes of the n-th load when its epoch is within the horizon and
+// there is room for one more on its way, or when the consumer needs it. A load of a later epoch
+// waits for beyond. short reports that only memory is missing.
+func (r *Reader) tryAdmit(l *Load, n int64) (beyond <-chan struct{}, ok, short bool) {
+	beyond = r.Horizon.beyond(l.Epoch)
 	switch {
 	case len(r.loads) == cap(r.loads) || len(r.fetch) == cap(r.fetch):
-		return false, false
+		return nil, false, false
 	case n <= r.needed.Load():
 		r.Account.Charge(mem.Fetch, l.Estimate.Fetch)
-	case !r.throttle.room():
-		return false, false
+	case beyond != nil || !r.throttle.room():
+		return beyond, false, false
 	case !r.Account.TryAcquire(mem.Fetch, l.Estimate.Fetch):
-		return false, true
+		return nil, false, true
 	}
 	l.number, l.charged.Fetch = n, l.Estimate.Fetch
 	l.trail.Until(wait.Now(), wait.Room)
 	l.trail.Next(wait.Storage) // also while it waits for a fetcher: others wait for the store then
 	r.throttle.start(l)
 	r.evictable.rest(l)
-	return true, false
+	return nil, true, false
 }
 
 // tryGrant takes memory for the blocks of a load, no more than was reserved for what is on its way:

@@ -45,7 +45,8 @@ type Load struct {
 	Wanted   []Wanted
 	Parts    int // blocks that it becomes, by the order in which rows leave; 0 when it is one
 	Estimate Estimate
-	Need     int64 // position of its epoch at which the first of Wanted must be there
+	Epoch    uint64
+	Need     int64 // position of the epoch at which the first of Wanted must be there
 	Shared   bool  // streams of other ranks or workers want the same rows
 
 	Err error // set when the load is ready and failed

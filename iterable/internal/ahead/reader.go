@@ -30,6 +30,7 @@ type Options struct {
 	Manifest *rowgroup.Reader // whose decoders read the loads of all sources
 	Account  *mem.Account
 	Schedule Schedule // nil: only LoadNow loads
+	Horizon  *Horizon // of epochs
 	Sharing  *Sharing // of the streams of a data set
 	Seed     uint64   // of the random numbers of samples
 

@@ -1,0 +1,65 @@
+package ahead
+
+import (
+	"context"
+	"sync"
+
+	"github.com/shardfeed/shardfeed/internal/wait"
+)
+
+// A Horizon bounds the epochs that a stream reads ahead of its consumer's. It is safe for concurrent
+// use. A nil Horizon has no bound.
+type Horizon struct {
+	mu    sync.Mutex
+	last  uint64
+	moved chan struct{} // closed when last grows
+}
+
+// NewHorizon returns a Horizon with a last epoch.
+func NewHorizon(last uint64) *Horizon { return &Horizon{last: last, moved: make(chan struct{})} }
+
+// Move makes a later epoch the last one.
+func (h *Horizon) Move(last uint64) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if last > h.last {
+		h.last = last
+		close(h.moved)
+		h.moved = make(chan struct{})
+	}
+}
+
+// beyond returns nil if an epoch is within the horizon, else a channel that is closed when the
+// horizon moves.
+func (h *Horizon) beyond(epoch uint64) <-chan struct{} {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if epoch <= h.last {
+		return nil
+	}
+	return h.moved
+}
+
+// Enter waits until an epoch is within the horizon. The wait is added to the consumer's trail.
+func (r *Reader) Enter(ctx context.Context, epoch uint64, held *wait.Trail) error {
+	moved := r.Horizon.beyond(epoch)
+	if moved == nil {
+		return nil
+	}
+	held.Until(wait.Now(), wait.Collate)
+	held.Next(wait.Open)
+	for ; moved != nil; moved = r.Horizon.beyond(epoch) {
+		if _, _, err := Receive(ctx, r.Closing, moved); err != nil {
+			return err
+		}
+	}
+	held.Until(wait.Now(), wait.Open)
+	held.Next(wait.Collate)
+	return nil
+}
