@@ -27,6 +27,24 @@ func (r *Reader) Next(ctx context.Context, held *wait.Trail) (*Load, error) {
 	return l, err
 }
 
+// Enter waits until an epoch is within the horizon. The wait is added to the consumer's trail.
+func (r *Reader) Enter(ctx context.Context, epoch uint64, held *wait.Trail) error {
+	moved := r.Horizon.beyond(epoch)
+	if moved == nil {
+		return nil
+	}
+	held.Until(wait.Now(), wait.Collate)
+	held.Next(wait.Open)
+	for ; moved != nil; moved = r.Horizon.beyond(epoch) {
+		if _, _, err := Receive(ctx, r.Closing, moved); err != nil {
+			return err
+		}
+	}
+	held.Until(wait.Now(), wait.Open)
+	held.Next(wait.Collate)
+	return nil
+}
+
 // Receive takes a value of c, unless closing is closed or ctx ends before.
 func Receive[T any](ctx context.Context, closing <-chan struct{}, c <-chan T) (v T, ok bool, err error) {
 	select {

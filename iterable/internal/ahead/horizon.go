@@ -1,11 +1,6 @@
 package ahead
 
-import (
-	"context"
-	"sync"
-
-	"github.com/shardfeed/shardfeed/internal/wait"
-)
+import "sync"
 
 // A Horizon bounds the epochs that a stream reads ahead of its consumer's. It is safe for concurrent
 // use. A nil Horizon has no bound.
@@ -44,22 +39,4 @@ func (h *Horizon) beyond(epoch uint64) <-chan struct{} {
 		return nil
 	}
 	return h.moved
-}
-
-// Enter waits until an epoch is within the horizon. The wait is added to the consumer's trail.
-func (r *Reader) Enter(ctx context.Context, epoch uint64, held *wait.Trail) error {
-	moved := r.Horizon.beyond(epoch)
-	if moved == nil {
-		return nil
-	}
-	held.Until(wait.Now(), wait.Collate)
-	held.Next(wait.Open)
-	for ; moved != nil; moved = r.Horizon.beyond(epoch) {
-		if _, _, err := Receive(ctx, r.Closing, moved); err != nil {
-			return err
-		}
-	}
-	held.Until(wait.Now(), wait.Open)
-	held.Next(wait.Collate)
-	return nil
 }
