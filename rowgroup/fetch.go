@@ -72,6 +72,9 @@ func (m *Reader) fetchRaw(ctx context.Context, raw *Raw, lentAlone bool) (out *R
 }
 
 func (r *Raw) fetchError(err error) error {
+	if r.reader != nil && r.reader.shards[r.Rows.Shard].Immutable {
+		err = shard.OfTable(err)
+	}
 	return &Error{Op: "fetch", URI: r.uri, RowGroup: r.Rows.RowGroup, Page: -1, Err: err}
 }
 

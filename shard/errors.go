@@ -69,3 +69,11 @@ func brief(text string, longest int) string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// OfTable adds a remedy to the error of a file of a table that does not exist.
+func OfTable(err error) error {
+	if e := (*Error)(nil); errors.As(err, &e) && errors.Is(e.Err, ErrNotExist) && e.Hint == "" {
+		e.Hint = "files of a table never change, so a cleanup (VACUUM, expire_snapshots) removed it: read a later snapshot, and keep files longer than runs take"
+	}
+	return err
+}

@@ -96,7 +96,7 @@ func (l *log) snapshot(ctx context.Context, version int64, r *replay) (*table.Sn
 	if r.metadata.Config[rowTracking] == "true" {
 		s.TrackRows(0, r.metadata.Config[rowIDColumn])
 	}
-	return s, l.vectors(ctx, r.files, s.Files)
+	return s, shard.OfTable(l.vectors(ctx, r.files, s.Files))
 }
 
 // sort puts the files into the order of their URIs. No file may be there twice, with two vectors.

@@ -44,7 +44,11 @@ func load(ctx context.Context, address string, o table.Options) (*source, error)
 		return nil, err
 	}
 	if s.meta, err = parse(content); err != nil {
-		return nil, &shard.Error{Op: "table", URI: s.file, Err: err}
+		e := &shard.Error{Op: "table", URI: s.file, Err: err}
+		if errors.Is(err, shard.ErrCorrupt) {
+			e.Hint = "if it is being written, try again; else name an older metadata file"
+		}
+		return nil, e
 	}
 	return s, nil
 }

@@ -42,21 +42,23 @@ func (r *reader) locate(path string) string {
 // can be read there, else where the table was opened. It returns the list.
 func (r *reader) findMove(ctx context.Context, dir, list string) ([]byte, error) {
 	content, err := readAll(ctx, r.options.Store, r.locate(list), maxMetadata)
-	if err == nil || dir == "" || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || !errors.Is(err, shard.ErrNotExist) && !errors.Is(err, shard.ErrBadURI) {
 		return content, err
 	}
 	from := strings.TrimRight(table.AddressOf(r.meta.Location), "/")
-	if !errors.Is(err, shard.ErrNotExist) && !errors.Is(err, shard.ErrBadURI) || from == strings.TrimRight(table.AddressOf(dir), "/") {
-		return nil, err
+	if from == strings.TrimRight(table.AddressOf(dir), "/") {
+		return nil, shard.OfTable(err)
 	}
-	r.moved = &move{from: from, to: dir}
-	there, movedErr := readAll(ctx, r.options.Store, r.locate(list), maxMetadata)
-	if movedErr != nil {
-		e := &shard.Error{Op: "table", URI: r.address, Err: err}
-		e.Hint = "its metadata says that the table is at " + shard.Redact(r.meta.Location) + "; if it is a copy, its manifests must be copied too"
-		return nil, e
+	if dir != "" {
+		r.moved = &move{from: from, to: dir}
+		if there, err := readAll(ctx, r.options.Store, r.locate(list), maxMetadata); err == nil {
+			return there, nil
+		}
 	}
-	return there, nil
+	return nil, &shard.Error{
+		Op: "table", URI: r.address, Err: err,
+		Hint: "the table's location is " + shard.Redact(r.meta.Location) + "; a copy needs its manifests too, and the metadata file in its directory metadata/",
+	}
 }
 
 // read reads a range of a file of a known size.

@@ -44,11 +44,11 @@ func (s *source) open(ctx context.Context, address string, o table.Options) (*ta
 	}
 	files, err := r.readManifests(ctx, all)
 	if err != nil {
-		return nil, err
+		return nil, shard.OfTable(err)
 	}
 	out.Files, err = r.deleteRows(ctx, files)
 	s.meta.track(out)
-	return out, err
+	return out, shard.OfTable(err)
 }
 
 const (

@@ -146,8 +146,31 @@ func TestMoved(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	f.Remove("wh/t/metadata/snap-7.avro")
-	if _, err := f.open(t, ""); err == nil || !strings.Contains(err.Error(), "its metadata says that the table is at hdfs://elsewhere/t") {
+	if _, err := f.open(t, ""); err == nil || !strings.Contains(err.Error(), "the table's location is hdfs://elsewhere/t") {
 		t.Errorf("without its list: %v", err)
+	}
+	content, err := json.Marshal(f.meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.put("elsewhere/00001-x.metadata.json", content)
+	_, err = Open(t.Context(), "mem://elsewhere/00001-x.metadata.json", f.options(""))
+	if err == nil || !strings.Contains(err.Error(), "is hdfs://elsewhere/t; a copy needs its manifests too") {
+		t.Errorf("a metadata file alone: %v", err)
+	}
+}
+
+// A file that a cleanup removed, and metadata that is cut, are errors with a remedy.
+func TestRemovedFiles(t *testing.T) {
+	f := withData()
+	f.Remove("wh/t/metadata/m0.avro")
+	if _, err := f.open(t, ""); err == nil || !strings.Contains(err.Error(), "m0.avro") || !strings.Contains(err.Error(), "a cleanup (VACUUM, expire_snapshots) removed it") {
+		t.Errorf("without a manifest: %v", err)
+	}
+	f.put(dir+"/metadata/00009-x.metadata.json", []byte(`{"format-`))
+	_, err := Open(t.Context(), dir+"/metadata/00009-x.metadata.json", f.options(""))
+	if err == nil || !strings.Contains(err.Error(), "(if it is being written, try again; else name an older metadata file)") {
+		t.Errorf("cut: %v", err)
 	}
 }
 

@@ -198,6 +198,9 @@ func (l *footerLoader) schema(x schema.Bytes) (*schema.File, error) {
 }
 
 func ShardError(s shard.Shard, err error) error {
+	if s.Immutable {
+		err = shard.OfTable(err)
+	}
 	e := &block.Error{Op: "footer", URI: s.URI, RowGroup: -1, Page: -1, Err: err}
 	if errors.Is(err, parquet.ErrDeletes) {
 		e.Hint = "export the table to plain parquet, or name its data files alone"
