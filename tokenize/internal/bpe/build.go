@@ -135,15 +135,14 @@ func (b *builder) last() error {
 	for _, id := range b.made {
 		makes[id] = true
 	}
-	var h heapMerger
-	var ids, values []uint32
+	var h merger
+	var ids []uint32
 	for text, id := range b.Vocab {
 		if ids = b.idsOf(ids[:0], text); len(ids) == 1 {
 			continue // a symbol
 		}
 		if makes[uint32(id)] && len(ids) > 1 {
-			values = slices.Grow(values[:0], len(ids))[:len(ids)]
-			if n := h.merge(&b.pairs, b.made, ids, values); n == 1 && ids[0] == uint32(id) {
+			if h.merge(&b.pairs, b.made, ids); int(h.next[0]) == len(ids) && h.ids[0] == uint32(id) {
 				b.tokens = append(b.tokens, madeToken{text: text, id: id, last: h.last})
 				continue
 			}

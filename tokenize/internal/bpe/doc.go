@@ -23,6 +23,18 @@
 // [Divider]: a word and the comma after it are two parts, and more parts are a token or in the
 // cache. A set of hashes answers this, and its false positives only make parts longer.
 //
+// # Linear time
+//
 // A word of at most 15 bytes that its merges make one token is looked up, without a merge. Other
-// words of at most 32 symbols are merged in an array. Longer ones use a heap, in time n log n.
+// words of at most 32 symbols are merged in an array.
+//
+// Longer words are merged window by window. A list of tokens is right for a text if each two
+// neighbours are right for theirs: the first merge that crosses an end would also happen in the text
+// of its two neighbours. So two windows join at a token that both have: its left neighbour comes
+// from the first window, its right neighbour from the second.
+//
+// The end of a window may change tokens before it, since a merge depends on merges of lower ranks to
+// its right. Ranks rise along such a chain, so the vocabulary limits its length; in most texts it
+// spans a few tokens. If two windows share no token, the second starts twice as far back and
+// becomes longer. So the time is linear, and only the symbols of a long word take memory.
 package bpe

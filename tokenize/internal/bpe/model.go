@@ -43,7 +43,7 @@ func (m *Model) byteValues() int {
 
 // NewEncoder implements [words.Model].
 func (m *Model) NewEncoder(cacheBytes int, s *words.Scratch) words.Encoder {
-	return words.NewCached(&speller{model: m, scratch: s, heap: heapMerger{scratch: s}}, m.words, cacheBytes, s)
+	return words.NewCached(&speller{model: m, scratch: s, windows: newWindows(s)}, m.words, cacheBytes, s)
 }
 
 // Memory implements [words.Model].

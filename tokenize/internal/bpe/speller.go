@@ -13,9 +13,8 @@ type speller struct {
 	model   *Model
 	scratch *words.Scratch
 	few     few
-	heap    heapMerger
-	ids     []uint32
-	values  []uint32
+	windows windows
+	ids     []uint32 // symbols of a word
 }
 
 // Token implements [words.Speller].
@@ -31,13 +30,13 @@ func (s *speller) Part(v char.View, p, end int) int {
 
 // Memory implements [words.Speller].
 func (s *speller) Memory() int64 {
-	return s.heap.memory() + int64(4*(cap(s.ids)+cap(s.values))+8*fewMost)
+	return s.windows.memory() + int64(4*cap(s.ids)+8*fewMost)
 }
 
 // Trim implements [words.Speller].
 func (s *speller) Trim() {
-	s.ids, s.values = words.Trim(s.ids), words.Trim(s.values)
-	s.heap.trim()
+	s.ids = words.Trim(s.ids)
+	s.windows.trim()
 }
 
 // Spell implements [words.Speller].
@@ -54,7 +53,7 @@ func (s *speller) Spell(dst []int32, word []byte) []int32 {
 	case n == 0:
 		return dst
 	case n > fewMost:
-		return s.mergeMany(dst)
+		return s.windows.merge(dst, m, s.ids)
 	default:
 		for i, id := range s.ids {
 			s.few.ids[i] = id
@@ -75,7 +74,7 @@ func (s *speller) spellBytes(dst []int32, word []byte) []int32 {
 		for _, c := range word {
 			s.ids = append(s.ids, uint32(c))
 		}
-		return s.mergeMany(dst)
+		return s.windows.merge(dst, m, s.ids)
 	}
 	c := uint32(word[0])
 	for i, d := range word[1:] {
@@ -107,16 +106,6 @@ func (s *speller) takeASCII(word []byte) (ok bool) {
 func (s *speller) mergeFew(dst []int32, n int) []int32 {
 	for left := s.few.merge(s.model, n); left != 0; left &= left - 1 {
 		dst = append(dst, s.model.ids[s.few.ids[bits.TrailingZeros32(left)&31]])
-	}
-	return dst
-}
-
-// mergeMany appends the tokens of the symbols in s.ids.
-func (s *speller) mergeMany(dst []int32) []int32 {
-	s.values = words.Grow(s.scratch, s.values[:0], len(s.ids))
-	n := s.heap.merge(&s.model.pairs, nil, s.ids, s.values[:len(s.ids)])
-	for _, id := range s.ids[:n] {
-		dst = append(dst, s.model.ids[id])
 	}
 	return dst
 }
