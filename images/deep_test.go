@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"image"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/images/augment"
@@ -262,4 +264,38 @@ func TestDeepMemory(t *testing.T) {
 	if narrow.Memory(h) >= wide.Memory(h) {
 		t.Errorf("16 bits take %d bytes, 8 bits %d", wide.Memory(h), narrow.Memory(h))
 	}
+}
+
+// FuzzDeep makes tensors of files of any origin, with every type, filter, crop and number of
+// channels.
+func FuzzDeep(f *testing.F) {
+	files := imagetest.Deep(f)
+	for i, name := range slices.Sorted(maps.Keys(files)) {
+		if _, encoded := files["want/"+name]; encoded {
+			f.Add(files[name], uint16(i*37))
+		}
+	}
+	pick := func(kind *uint16, n int) int {
+		v := int(*kind) % n
+		*kind /= uint16(n)
+		return v
+	}
+	f.Fuzz(func(t *testing.T, data []byte, kind uint16) {
+		o := Options{
+			DType:    []DType{Uint16, Float32, BFloat16, Uint8}[pick(&kind, 4)],
+			Channels: []int{3, 4, 1}[pick(&kind, 3)], Layout: []Layout{CHW, HWC}[pick(&kind, 2)],
+			Crop:          []Crop{CropNone, CropRandomResized, CropLetterbox, CropCenter, CropScaleJitter}[pick(&kind, 5)],
+			Interpolation: []Interpolation{Bilinear, Bicubic, Nearest, NearestExact}[pick(&kind, 4)],
+			Background:    Color{Given: pick(&kind, 2) == 1, Channels: [3]int{255, 9, 0}},
+			Height:        17, Width: 23, Flip: 0.5, MaxPixels: 1 << 16,
+		}
+		a, err := New(o, new(codec.Go))
+		if err != nil { // they do not go together
+			return
+		}
+		err = a.Apply(make([]byte, a.options.Bytes()), data, uint64(kind))
+		if bad := new(codec.Error); err != nil && !errors.As(err, &bad) || err != nil && strings.Contains(err.Error(), "bug") {
+			t.Error(err)
+		}
+	})
 }

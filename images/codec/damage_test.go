@@ -54,8 +54,11 @@ func garbage(h codec.Header) int64 {
 func TestGoDamaged(t *testing.T) {
 	files := imagetest.Encoded(imagetest.Corpus(t))
 	maps.Copy(files, imagetest.Encoded(imagetest.Formats(t)))
+	deep, _ := deepFiles(t)
+	maps.Copy(files, deep)
 	r := rand.New(rand.NewPCG(5, 6))
 	var d codec.Go
+	d.KeepDepth()
 	failed, n := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := decode(t, &d, files[name]); err != nil && name != "cv2-restart.jpg" && name != "turbo-ycck-422.jpg" {
@@ -177,6 +180,8 @@ func TestRectangles(t *testing.T) {
 func FuzzGo(f *testing.F) {
 	files := imagetest.Encoded(imagetest.Corpus(f))
 	maps.Copy(files, imagetest.Encoded(imagetest.Formats(f)))
+	deep, _ := deepFiles(f)
+	maps.Copy(files, deep)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		f.Add(files[name], false)
 		f.Add(files[name], true)
