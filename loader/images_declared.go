@@ -89,10 +89,10 @@ func optionsOfEncoding(name string, e *column.Encoding) (o images.Options, err e
 	switch picture := e.Codec == "CompressedImageCodec"; {
 	case e.Shape == nil:
 		return o, fmt.Errorf("column %q has files of type %v, of any size; give options with a size, for the column or for all pictures (\"*\")", name, e)
-	case picture && e.Fixed() && len(e.Shape) == 3 && e.Shape[2] == 3 && e.DType == string(images.Uint8):
-		o = images.Options{Height: e.Shape[0], Width: e.Shape[1], Layout: images.HWC, IgnoreOrientation: true, Exact: true}
+	case picture && e.Fixed() && len(e.Shape) == 3 && e.Shape[2] == 3 && (e.DType == string(images.Uint8) || e.DType == string(images.Uint16)):
+		o = images.Options{Height: e.Shape[0], Width: e.Shape[1], Layout: images.HWC, DType: images.DType(e.DType), IgnoreOrientation: true, Exact: true}
 	case picture:
-		return o, fmt.Errorf("column %q is %v, and pictures of uint8 and one shape (height, width, 3) are decoded as declared; give it options of its own, with a size", name, e)
+		return o, fmt.Errorf("column %q is %v, and pictures of uint8 or uint16 and one shape (height, width, 3) are decoded as declared; give it options of its own, with a size", name, e)
 	case (e.Codec == "NdarrayCodec" || e.Codec == "CompressedNdarrayCodec") && e.Fixed():
 		o = images.Options{Array: &images.Array{Shape: e.Shape, DType: e.DType}}
 	default:

@@ -81,5 +81,8 @@ func (p *Page) caption(i, most int) string {
 		text += p.texts[i/group]
 	}
 	text = strings.TrimSpace(text)
-	return text[:min(len(text), most)]
+	if characters := []rune(text); len(characters) > most {
+		text = string(characters[:most])
+	}
+	return text
 }

@@ -137,6 +137,13 @@ func TestCaptions(t *testing.T) {
 			t.Errorf("%v: %q, want %q", c.captions, got, c.want)
 		}
 	}
+	class.Field.Labels = []string{"개", "고양이"}
+	hangul := pageOf(t, map[string]images.Options{"img": {Height: 3}}, nil, nil, binary1(t, "img", m), class, plain)
+	for most, want := range map[int]string{99: "row 5 고양이", 8: "row 5 고양"} {
+		if got := hangul.caption(0, most); got != want {
+			t.Errorf("%d characters are %q, want %q", most, got, want)
+		}
+	}
 	p, err := New(map[string]images.Options{"img": {}}, 1, inGo)
 	if err != nil {
 		t.Fatal(err)
