@@ -3,7 +3,9 @@ package table
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // Bytes is the memory of the deleted rows. s may be nil.
@@ -15,6 +17,19 @@ func (s *Snapshot) Bytes() (n int64) {
 		n += s.Files[i].Deleted.Bytes()
 	}
 	return n
+}
+
+// Empty explains that a snapshot has no live rows, as a text that continues a sentence; "" if it may
+// have some. s may be nil.
+func (s *Snapshot) Empty() string {
+	switch {
+	case s == nil:
+	case len(s.Files) == 0:
+		return fmt.Sprintf(": the %s table has no files in snapshot %s; if it should have rows, check its location, or read an earlier snapshot", s.Format, s.Name)
+	case !slices.ContainsFunc(s.Files, func(f File) bool { return f.Rows != f.Deleted.Len() }):
+		return fmt.Sprintf(": the %s table has only deleted rows in snapshot %s; read an earlier one", s.Format, s.Name)
+	}
+	return ""
 }
 
 // A Live is the rows that a snapshot did not delete, by the row groups of its files. It is

@@ -2,6 +2,7 @@ package table
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/shardfeed/shardfeed/column"
@@ -90,5 +91,23 @@ func TestCut(t *testing.T) {
 		if format, at := Cut(address); format != want[0] || at != want[1] {
 			t.Errorf("%s: %q, %q, want %q", address, format, at, want)
 		}
+	}
+}
+
+// A snapshot without live rows says why, if it knows.
+func TestEmpty(t *testing.T) {
+	var none *Snapshot
+	s := &Snapshot{Format: "Hive", Name: "current"}
+	if none.Empty() != "" || !strings.Contains(s.Empty(), "the Hive table has no files in snapshot current; if it should have rows, check its location") {
+		t.Errorf("%q, %q", none.Empty(), s.Empty())
+	}
+	s.Files = []File{{Rows: 3}, {Rows: 2}}
+	s.Files[0].Deleted.Add(0, 3)
+	if s.Empty() != "" {
+		t.Error(s.Empty())
+	}
+	s.Files[1].Deleted.Add(0, 2)
+	if !strings.Contains(s.Empty(), "has only deleted rows in snapshot current") {
+		t.Error(s.Empty())
 	}
 }

@@ -87,3 +87,9 @@ def test_select(tmp_path: Path) -> None:
     ids = [int(i) for batch in StreamingDataset(f"delta+{table}", **options) for i in batch["id"]]
     got = [int(i) for batch in StreamingDataset(f"delta+{table}", rows=listed, **options) for i in batch["id"]]
     assert got == [i for i in ids if i % 2 == 0] and found.rows == len(got) > 0
+
+
+def test_a_table_whose_rows_are_all_deleted() -> None:
+    dataset = StreamingDataset(f"delta+{TABLE.with_name('evolved')}", batch_size=4)
+    with pytest.raises(ShardfeedError, match="the data set has no rows: the Delta table has no files in snapshot 17"):
+        list(dataset)
