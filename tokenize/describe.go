@@ -45,10 +45,13 @@ func (f *file) describe() ([]string, error) {
 
 // describe names the type of a part, and its pattern.
 func (p part) describe() string {
+	if p.kind != "Split" && p.kind != "Replace" {
+		return p.kind
+	}
 	var fields struct {
 		Pattern struct{ String, Regex *string } `json:"pattern"`
 	}
-	_ = json.Unmarshal(p.raw, &fields) // other parts may have a pattern of another kind
+	_ = json.Unmarshal(p.raw, &fields) // a part that cannot be read is refused elsewhere
 	switch {
 	case fields.Pattern.Regex != nil:
 		return p.kind + " " + *fields.Pattern.Regex

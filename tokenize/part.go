@@ -18,13 +18,36 @@ func newPart(name string, raw json.RawMessage) (p part, ok bool, err error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return part{}, false, nil
 	}
-	var head struct {
-		Type string `json:"type"`
-	}
-	if err := json.Unmarshal(raw, &head); err != nil {
+	kind, err := kindOf(raw)
+	if err != nil {
 		return part{}, false, fmt.Errorf("%s: %w", name, err)
 	}
-	return part{name: name, kind: head.Type, raw: raw}, true, nil
+	return part{name: name, kind: kind, raw: raw}, true, nil
+}
+
+// kindOf returns the type of an object, without reading what comes after it: models have megabytes.
+func kindOf(raw json.RawMessage) (kind string, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	switch start, err := d.Token(); {
+	case err != nil:
+		return "", err
+	case start != json.Delim('{'):
+		return "", fmt.Errorf("it is %.40s, want an object", raw)
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return "", err
+		}
+		if name == "type" {
+			return kind, d.Decode(&kind)
+		}
+		var other json.RawMessage
+		if err := d.Decode(&other); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
 }
 
 // flatten returns the parts of a Sequence, and of the Sequences in it; for any other part, it
