@@ -78,6 +78,7 @@ class Journal:
     """What a process and its children asked of the fake."""
 
     calls: Counter[str] = field(default_factory=Counter)
+    order: list[str] = field(default_factory=list)  # of the calls
     copies: list[Copy] = field(default_factory=list)
     violations: list[str] = field(default_factory=list)
     registered: dict[int, int] = field(default_factory=dict)  # what is so at the end, by its address
@@ -93,6 +94,7 @@ class Journal:
 
     def _take(self, call: str, *words: str) -> None:
         self.calls[call] += 1
+        self.order.append(call)
         if call == "violation":
             self.violations.append(" ".join(words))
         elif call == "cudaHostRegister":

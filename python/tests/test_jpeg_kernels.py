@@ -16,7 +16,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from shardfeed import Image  # noqa: E402
-from shardfeed.torch._jpeg import _driver, _kernels, _libraries, _rows  # noqa: E402
+from shardfeed.torch._jpeg import _cubins, _kernels, _libraries, _rows  # noqa: E402
 from shardfeed.torch._jpeg._libraries import Missing  # noqa: E402
 from shardfeed.torch._jpeg._rows import Format  # noqa: E402
 
@@ -29,12 +29,12 @@ def test_kernels_compile(capability):
         _libraries.nvrtc()
     except Missing as e:
         pytest.skip(str(e))
-    assert _driver.compiled(_kernels.text(), *capability).startswith(b"\x7fELF")
+    assert _cubins.compiled(_kernels.text(), *capability).startswith(b"\x7fELF")
 
 
 def test_a_gpu_that_the_compiler_does_not_know():
     with pytest.raises(Missing, match=r"there is no NVRTC|compute capability 2\.0: .*architecture"):
-        _driver.compiled(_kernels.text(), 2, 0)
+        _cubins.compiled(_kernels.text(), 2, 0)
 
 
 def test_no_library(monkeypatch):

@@ -91,6 +91,24 @@ def test_auto(host, data):
     assert 0 < said.journal.clean().calls["decode"] < 24
 
 
+def test_all_is_ready_before_the_first_batch(host, data):
+    """The decoder is made while the engine opens the data, and its first calls come before a batch."""
+    said = host.run("early", data[0], fakenvjpeg_pictures=data[1])
+    assert said.answer == [True, True]
+    calls = said.journal.clean().order
+    first = calls.index("decode")
+    assert calls[:first].count("launch") == 10 and calls[:first].count("nvjpegJpegStateCreate") == 2
+    assert {"cudaHostAlloc", "cudaMalloc"} <= set(calls[:first])
+
+
+def test_kernels_are_compiled_once(host, data):
+    """A file of kernels that cannot be used is made again."""
+    for what, compiled in [("", 1), ("", 0), ("damaged", 1), ("", 0), ("refused", 1), ("", 0)]:
+        said = host.run("kept", data[0], what, fakenvjpeg_pictures=data[1])
+        assert said.answer == {"compiled": compiled, "files": 1}, what
+        said.journal.clean()
+
+
 def test_an_image_that_nvjpeg_refuses(host, data):
     width = pictures.decoded(pictures.many(4)[3]).width
     refused = f"3:{width},2:{width}"

@@ -192,6 +192,7 @@ int nvjpegJpegStateCreate(Library *library, State **state) {
   *state = calloc(1, sizeof **state);
   **state = (State){.is = IS_STATE, .library = library};
   count(&states, 1);
+  journal("nvjpegJpegStateCreate");
   return 0;
 }
 

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import json
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from jpegs import Rows, furthest
 import shardfeed
 from shardfeed import Image
 from shardfeed.torch import DataLoader, StreamingDataset
-from shardfeed.torch._jpeg import _decoder, _driver, _kernels
+from shardfeed.torch._epoch import Local
+from shardfeed.torch._jpeg import _cubins, _decoder, _kernels, _worker
 from shardfeed.torch._jpeg._backends import Refused
+from shardfeed.torch._jpeg._cubins import Cubins
 from shardfeed.torch._jpeg._decoder import Decoder
 from shardfeed.torch._jpeg._rows import Format
 
@@ -33,6 +36,10 @@ def left() -> int:
     return int(fake.fakenvjpeg_left()) if hasattr(fake, "fakenvjpeg_left") else 0
 
 
+def decoder_here() -> Decoder:
+    return Decoder(DEVICE, Cubins(None))
+
+
 def read(paths: list[str]) -> list[bytes]:
     return [Path(path).read_bytes() for path in paths]
 
@@ -40,7 +47,7 @@ def read(paths: list[str]) -> list[bytes]:
 def batches(paths: list[str], count: int, given: dict[str, Any], finished: list[int], lost: list[int]) -> dict[str, Any]:
     """Batches of random sizes, each in memory of its own, compared when all have been started."""
     form, files = Format(**{"height": 20, "width": 24} | given), read(paths)
-    decoder = Decoder(DEVICE)
+    decoder = decoder_here()
     started = []
     for i in range(count):
         some: list[bytes | None] = [None if k in lost else file for k, file in enumerate(files[: len(files) - i % 3])]
@@ -59,7 +66,7 @@ def small_memory(paths: list[str]) -> dict[str, Any]:
 
 def subsampled(paths: list[str]) -> dict[str, Any]:
     """Images that are subsampled as the hardware does not take them, in the second batch."""
-    form, decoder, worst = Format(20, 24), Decoder(DEVICE), 0
+    form, decoder, worst = Format(20, 24), decoder_here(), 0
     for samplings in ({}, {1: 0x41, 3: 0x42}, {}):
         rows = Rows.of(read(paths), form, samplings=samplings)
         found = decoder.decode(rows.values, rows.offsets, rows.rows, form)
@@ -73,7 +80,7 @@ def normalised(paths: list[str]) -> float:
     form = Format(20, 24, torch.float16, True, mean=(0.4, 0.5, 0.6), std=(0.2, 0.3, 0.25))
     plain = Format(20, 24, channels_last=True)
     rows = Rows.of(read(paths), plain)
-    decoder = Decoder(DEVICE)
+    decoder = decoder_here()
     found = decoder.decode(rows.values, rows.offsets, rows.rows, form)
     decoder.close()
     values = (found.cpu().float() * torch.tensor(form.std) + torch.tensor(form.mean)) * 255
@@ -83,7 +90,7 @@ def normalised(paths: list[str]) -> float:
 def refused(paths: list[str], count: int) -> dict[str, Any]:
     """Images that nvJPEG refuses, in some of the batches."""
     form, files = Format(20, 24), read(paths)
-    decoder, answers, worst = Decoder(DEVICE), [], 0
+    decoder, answers, worst = decoder_here(), [], 0
     for i in range(count):
         rows = Rows.of(files, form, seed=i, finished=[0])
         try:
@@ -99,7 +106,7 @@ def refused(paths: list[str], count: int) -> dict[str, Any]:
 def failing(paths: list[str], count: int) -> dict[str, Any]:
     """A call fails; later batches are whole."""
     form, files = Format(20, 24), read(paths)
-    decoder, errors, worst = Decoder(DEVICE), [], 0
+    decoder, errors, worst = decoder_here(), [], 0
     for i in range(count):
         rows = Rows.of(files, form, seed=i)
         try:
@@ -115,7 +122,7 @@ def failing(paths: list[str], count: int) -> dict[str, Any]:
 def steady(paths: list[str]) -> dict[str, Any]:
     """Many batches, whose memory the first ones have taken."""
     form, files = Format(20, 24, jitter=True), read(paths)
-    decoder = Decoder(DEVICE)
+    decoder = decoder_here()
     rows = [Rows.of(files[: len(files) - i % 3], form, seed=i, finished=[2]) for i in range(6)]
     for i in range(300):
         column = rows[i % len(rows)]
@@ -128,7 +135,7 @@ def overwritten(paths: list[str]) -> None:
     """A planted fault: the slot is used again at once."""
     form = Format(20, 24)
     rows = Rows.of(read(paths), form)
-    decoder = Decoder(DEVICE)
+    decoder = decoder_here()
     decoder.decode(rows.values, rows.offsets, rows.rows, form)
     rows.values.zero_()
     decoder.close()
@@ -229,6 +236,57 @@ def nested(data: str) -> int:
     return max(furthest(f["image"]["bytes"], w["image"]["bytes"]) for f, w in zip(found, want, strict=True))
 
 
+def early(data: str) -> list[bool]:
+    """The data set is not opened before the decoder is made, and the first batch does not come before
+    the decoder is ready for it: neither waits for the other.
+    """
+    torch.cuda.init()
+    made, ready, waits = threading.Event(), threading.Event(), []
+
+    class Watched(Decoder):
+        def __init__(self, device: torch.device, cubins: Cubins) -> None:
+            super().__init__(device, cubins)
+            made.set()
+
+        def warm(self, count: int) -> None:
+            super().warm(count)
+            ready.set()
+
+    def after(event: threading.Event, call: Any) -> Any:
+        def wait(*arguments: Any) -> Any:
+            waits.append(event.wait(60))
+            return call(*arguments)
+
+        return wait
+
+    _worker.Decoder = Watched  # type: ignore[misc]
+    StreamingDataset._open_by = after(made, StreamingDataset._open_by)  # type: ignore[method-assign]
+    Local.__next__ = after(ready, Local.__next__)  # type: ignore[method-assign]
+    loader = opened(data, image_device="cuda")
+    next(iter(loader))
+    loader.close()
+    return waits[:2]
+
+
+def kept(data: str, what: str) -> dict[str, Any]:
+    """A first batch after the kernels were kept by a process before, and what comes of their file."""
+    directory = Path(data).parent / "kept"
+    calls, make = [], _cubins.compiled
+
+    def compiled(*of: Any) -> bytes:
+        calls.append(of)
+        return make(*of)
+
+    _cubins.compiled = compiled  # type: ignore[assignment]
+    for file in (directory / "kernels").glob("*"):
+        if what == "damaged":
+            file.write_bytes(file.read_bytes()[:-1])
+        elif what == "refused":
+            file.write_bytes(_cubins._content(file.name, b"from another world"))
+    next(iter(opened(data, image_device="cuda", cache_dir=directory)))
+    return {"compiled": len(calls), "files": len(list((directory / "kernels").glob("*")))}
+
+
 def automatic(data: str) -> dict[str, Any]:
     """The share that the engine is sent, with measurements that are made up."""
     from shardfeed.torch import _balance
@@ -248,5 +306,5 @@ def automatic(data: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    _driver.compiled(_kernels.text(), 9, 0)  # once for all jobs
+    _cubins.compiled(_kernels.text(), 9, 0)  # once for all jobs
     cuda.serve(globals())

@@ -8,10 +8,11 @@ import difflib
 import os
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError
-from ._checks import type_name
+from ._checks import path, type_name
 
 _SERVER = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*:/", re.IGNORECASE)
 
@@ -147,3 +148,17 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value for name, value in environ.items() if name in _VARIABLES or name.startswith(_ENVIRONMENT) or name.endswith(_PROXIES)
     }
+
+
+def kept(name: str, cache_dir: str | os.PathLike[str] | None) -> Path | None:
+    """The directory of a name beside the index of footers, where the engine keeps it by default;
+    None where the machine has no place for it. It need not exist.
+    """
+    if cache_dir:
+        return Path(path("cache_dir", cache_dir), name)
+    if own := os.environ.get("SHARDFEED_CACHE_DIR"):
+        return Path(os.path.abspath(own), name)
+    for variable, below in (("SLURM_TMPDIR", ""), ("XDG_CACHE_HOME", ""), ("HOME", ".cache")):
+        if root := os.environ.get(variable):
+            return Path(os.path.abspath(root), below, "shardfeed", name)
+    return None

@@ -8,11 +8,14 @@ from typing import Any
 
 import torch
 
+from .._args import _storage
 from .._args._locate import RowPlace
+from .._args._types import Path
 from ..errors import OptionError
 from ._balance import Balance, Balanced
 from ._decoding import Decoding
 from ._device import Streams
+from ._jpeg._cubins import Cubins
 from ._jpeg._libraries import Missing
 from ._jpeg._rows import Format
 from ._jpeg._worker import Worker
@@ -21,14 +24,17 @@ log = logging.getLogger("shardfeed")
 
 
 class ImageDevice:
-    """The division of a loader's images. The worker is made for the first epoch, and kept."""
+    """The division of a loader's images. The worker is made once: when the loader is made, if the
+    program uses CUDA by then, or for the first epoch.
+    """
 
     def __init__(self, where: str, share: float | None, device: torch.device | None) -> None:
         self._where = where
         self._device = device
         self._balance = Balance() if where == "auto" and share is None else None
         self._given = share or 0.0
-        self._worker: Worker | None = None
+        self._making: Worker | None = None
+        self._worker: Worker | None = None  # which is made
         self._refused = where == "cpu"
 
     @property
@@ -38,13 +44,22 @@ class ImageDevice:
             return None
         return self._given if self._balance is None else self._balance.share
 
-    def begin(self, images: Mapping[str, Any], without: str) -> None:
-        """Makes the worker for an epoch, unless there is one or it cannot be had. images are the
-        engine's options of the columns; without names what else rules it out.
+    def prepare(self, cache_dir: Path | None) -> None:
+        """Starts to make the worker, in its thread, while the engine opens the data. Compiled
+        kernels are kept in the directory of the cache.
+
+        A program that has not used CUDA may still fork, so nothing is started there.
+        """
+        if self._where != "cpu" and self._device is not None and self._device.type == "cuda" and torch.cuda.is_initialized():
+            self._making = Worker(self._device, Cubins(_storage.kept("kernels", cache_dir)))
+
+    def begin(self, images: Mapping[str, Any], without: str, cache_dir: Path | None, rows: int) -> None:
+        """Has the worker ready for an epoch, unless it cannot be had. images are the engine's
+        options of the columns; without names what else rules it out; rows are a batch's.
         """
         if self._worker is not None or self._refused:
             return
-        device = self._device
+        device, worker, self._making = self._device, self._making, None
         reason = without or ("no column has images" if not images else "")
         if not reason and (device is None or device.type != "cuda"):
             reason = f"the loader's device is {'the host' if device is None else device.type}: give device='cuda'"
@@ -55,7 +70,9 @@ class ImageDevice:
             return
         assert device is not None
         try:
-            self._worker = Worker(device)
+            worker = worker or Worker(device, Cubins(_storage.kept("kernels", cache_dir)))
+            worker.prepare(rows)
+            self._worker = worker
         except (Missing, RuntimeError) as e:
             self._refused = True
             log.warning("image_device=%r: the processors decode all images, since %s", self._where, e)
@@ -70,8 +87,9 @@ class ImageDevice:
 
     def close(self) -> None:
         """Returns the device's memory, after the last epoch has ended."""
-        if self._worker is not None:
-            self._worker.close()
+        for worker in (self._making, self._worker):
+            if worker is not None:
+                worker.close()
 
 
 class Formats(dict[str, Format]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, overload
@@ -166,10 +166,11 @@ class DataLoader(Generic[T]):
         _check_names(data, options)
         problems = Problems()
         device = check(given, problems)
-        self.dataset: StreamingDataset[Any] = counted(_dataset(data, options, problems))
+        _check_all(data, options, problems)
         self._keep(given, device)
+        self._prepare(data, options)
+        self.dataset: StreamingDataset[Any] = counted(_dataset(data, options))
         self.drop_last: bool = self.dataset._spec["tail"] == "drop"
-        self.threads = threads
         self._stamp: Stamp | None = None  # of the last batch handed out since the last set_epoch or state
         self._copied: tuple[Stamp | None, list[dict[str, Any]]] | None = None  # a copy's place, and the audit's records of it
         self._owns_dataset = not isinstance(data, StreamingDataset)
@@ -183,6 +184,7 @@ class DataLoader(Generic[T]):
         self.collate_fn: Callable[[Any], Any] | None = given["collate_fn"]
         self.pin_memory: bool | None = given["pin_memory"]
         self.num_workers: int = given["num_workers"]
+        self.threads: int = given.get("threads", 0)
         self.prefetch: int = given["prefetch"]
         self.prefetch_factor: int | None = given["prefetch_factor"]
         self.persistent_workers: bool = given["persistent_workers"]
@@ -194,6 +196,12 @@ class DataLoader(Generic[T]):
         self._headspace: Headspace | None = None  # that was measured
         self._closed = False
         self._forget()
+
+    def _prepare(self, data: Any, options: Mapping[str, Any]) -> None:
+        """Lets the device get ready to decode images, while the data set is opened."""
+        given, functions = (data._spec, data._transforms) if isinstance(data, StreamingDataset) else (options, ())
+        if given.get("images") and not self._functions_or_workers(functions):
+            self._images.prepare(given.get("cache_dir"))
 
     def _forget(self) -> None:
         """Starts without iterations, workers and copies to the device, as a copy of a loader does."""
@@ -278,8 +286,9 @@ class DataLoader(Generic[T]):
     def _open(self) -> tuple[Any, Any]:
         """Starts an epoch: returns the source of its batches, and their iterator on the device."""
         self.dataset._trainer_side = {"workers": self.num_workers or self.threads, "pinned": self.pin_memory is not False}
-        images = self.dataset._spec["images"]
-        self._images.begin(images, self._raw_for())
+        spec = self.dataset._spec
+        images = spec["images"]
+        self._images.begin(images, self._raw_for(), spec["cache_dir"], spec["batch_size"])
         if self.num_workers or self.threads:
             source: Source = Processes(self) if self.num_workers else Threads(self)
             return source, self._route.open(source)
@@ -289,10 +298,12 @@ class DataLoader(Generic[T]):
 
     def _raw_for(self) -> str:
         """What takes batches before their images are decoded on the device, if anything does."""
-        functions = self.collate_fn is not None or bool(self.dataset._transforms)
-        if functions or self.num_workers or self.threads:
+        if self._functions_or_workers(self.dataset._transforms):
             return "functions of map and collate_fn, and workers, get batches before that: apply them to the loader's batches"
         return "a loader of rows has none: give batch_size" if self.dataset._rows_wanted else ""
+
+    def _functions_or_workers(self, functions: Sequence[Any]) -> bool:
+        return bool(functions or self.collate_fn is not None or self.num_workers or self.threads)
 
     @overload
     def map(self: DataLoader[S], function: Callable[[S], R], *, random: Literal[False] = False) -> DataLoader[R]: ...
@@ -518,11 +529,14 @@ def _check_names(data: Any, options: dict[str, Any]) -> None:
         raise TypeError(_arguments.missing_batch_size("DataLoader"))
 
 
-def _dataset(data: Any, options: dict[str, Any], problems: Problems) -> StreamingDataset[Any]:
-    """The data set, unless something is wrong with any argument."""
+def _check_all(data: Any, options: dict[str, Any], problems: Problems) -> None:
+    """Raises one error for all that is wrong with any argument."""
     if problems.found and not isinstance(data, StreamingDataset):
         Options(data, **options).spec(problems)
     problems.report()
+
+
+def _dataset(data: Any, options: dict[str, Any]) -> StreamingDataset[Any]:
     return data if isinstance(data, StreamingDataset) else StreamingDataset(data, **options)
 
 

@@ -47,6 +47,12 @@ class Backends:
         """Whether the GPU has hardware that decodes JPEGs."""
         return self._hardware is not None
 
+    def warm(self, states: States) -> None:
+        """Makes the state that most batches need."""
+        library = self._hardware or self._others
+        assert library is not None
+        states.of(library)
+
     def decode(self, states: States, data: np.ndarray, lengths: np.ndarray, planes: np.ndarray, plain: np.ndarray) -> None:
         """Starts to decode a batch to planes, and raises Refused for images that cannot be
         decoded. Only plain images are for the hardware.
@@ -104,8 +110,8 @@ class Backends:
 class States:
     """nvJPEG's states for one batch, a state for each backend that it needs."""
 
-    def __init__(self, reserve: tuple[int, int, int]) -> None:
-        self._reserve = reserve
+    def __init__(self) -> None:
+        self._size: tuple[int, int, int] | None = None  # images, width and height
         self._states: dict[int, State] = {}
         self.kept: list[tuple[np.ndarray, ...]] = []  # arguments that calls may still read
 
@@ -113,8 +119,16 @@ class States:
         state = self._states.get(library.backend)
         if state is None:
             state = self._states[library.backend] = State(library)
-            state.reserve(*self._reserve)
+            if self._size is not None:
+                state.reserve(*self._size)
         return state
+
+    def reserve(self, images: int, width: int, height: int) -> None:
+        """Takes memory for batches like the first one."""
+        if self._size is None:
+            self._size = images, width, height
+            for state in self._states.values():
+                state.reserve(*self._size)
 
     def keep(self, *arrays: np.ndarray) -> None:
         self.kept.append(arrays)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 
 import numpy as np
 import torch
 
 from ._backends import Backends, Refused, States
+from ._cubins import Cubins
 from ._driver import enter
-from ._kernels import Kernels
+from ._kernels import Compiled, Kernels
 from ._memory import Memory
-from ._rows import ENCODED, FINISHED, HEIGHT, KIND, LENGTH, NUMBERS, WIDTH, Format, decoded, for_hardware, set_places
+from ._rows import ENCODED, FINISHED, HEIGHT, KIND, LENGTH, LOST, NUMBERS, WIDTH, Format, decoded, for_hardware, set_places
 
 _PLANES = 1 << 30  # most bytes of decoded images at a time; one image may have more
 _LANES = 2  # batches that the device may be given ahead of the last one that is done
@@ -25,14 +27,19 @@ class Decoder:
     interpreter.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, cubins: Cubins) -> None:
+        compiled = Compiled(device, cubins)
         enter(device)
         self._device = device
         self.stream = torch.cuda.Stream(device)  # of the lowest priority
-        self._kernels = Kernels(device, self.stream.cuda_stream)
         self._memory = Memory(device, self.stream)
         self._backends = Backends(self._memory, self.stream)
-        self._lanes: list[_Lane] = []
+        try:
+            self._kernels = Kernels(compiled, self.stream.cuda_stream)
+        except BaseException:
+            self._backends.close()
+            raise
+        self._lanes = [_Lane() for _ in range(_LANES)]
         self._planes = _Buffer(device)
         self._finished = _Buffer(device)
         self._scratch = _Buffer(device)
@@ -43,6 +50,18 @@ class Decoder:
     def hardware(self) -> bool:
         """Whether the GPU has hardware that decodes JPEGs."""
         return self._backends.hardware
+
+    def warm(self, count: int) -> None:
+        """Does for batches of count rows what can be done before the first one is there."""
+        lost = np.zeros((count, NUMBERS), np.int32)
+        lost[:, KIND] = LOST
+        with torch.cuda.stream(self.stream):
+            out = torch.empty(1, dtype=torch.uint8, device=self._device)
+            for _ in range(_LANES):
+                with self._lane() as lane:
+                    lane.take(lost)
+                    self._kernels.warm(lane.send(count, self._device), out.data_ptr())
+                    self._backends.warm(lane.states)
 
     def decode(self, values: torch.Tensor, offsets: torch.Tensor, rows: torch.Tensor, form: Format, name: str = "") -> torch.Tensor:
         """Starts to make the tensor of a column. Row i has its bytes at offsets[i] of values, which
@@ -64,8 +83,7 @@ class Decoder:
 
     def _part(self, values: torch.Tensor, starts: np.ndarray, numbers: np.ndarray, form: Format, out: int) -> None:
         """Makes some rows of a tensor."""
-        lane = self._next_lane(numbers)
-        try:
+        with self._lane() as lane:
             count, rows = len(numbers), lane.take(numbers)
             encoded, finished = (np.flatnonzero(numbers[:, KIND] == kind) for kind in (ENCODED, FINISHED))
             addresses = lane.images(numbers, encoded, values.data_ptr() + starts[encoded].astype(np.int64))
@@ -79,9 +97,6 @@ class Decoder:
                 self._make(count, on, base, out, form)
             if len(encoded) < count:
                 self._kernels.place(count, on, pixels, out, form.bytes)
-        finally:
-            lane.done.record(self.stream)
-            lane.freed += self._memory.freed()
 
     def _make(self, count: int, rows: int, planes: int, out: int, form: Format) -> None:
         table = self._table(form)
@@ -104,16 +119,17 @@ class Decoder:
             table = self._tables[form] = torch.from_numpy(form.elements()).pin_memory().to(self._device, non_blocking=True)
         return table.data_ptr()
 
-    def _next_lane(self, numbers: np.ndarray) -> _Lane:
-        if len(self._lanes) < _LANES:
-            sizes = numbers[numbers[:, KIND] == ENCODED]
-            size = (len(numbers), int(sizes[:, WIDTH].max(initial=1)), int(sizes[:, HEIGHT].max(initial=1)))
-            self._lanes.append(_Lane(size))
-            return self._lanes[-1]
+    @contextlib.contextmanager
+    def _lane(self) -> Iterator[_Lane]:
+        """The lane that has been done the longest."""
         lane = self._lanes.pop(0)
         self._lanes.append(lane)
         lane.wait(self._memory)
-        return lane
+        try:
+            yield lane
+        finally:
+            lane.done.record(self.stream)
+            lane.freed += self._memory.freed()
 
     def close(self) -> None:
         """Waits for the device, and frees nvJPEG's memory. On the thread that made it."""
@@ -129,8 +145,8 @@ class Decoder:
 class _Lane:
     """The states and arguments of a batch, until the device has done it."""
 
-    def __init__(self, size: tuple[int, int, int]) -> None:
-        self.states = States(size)
+    def __init__(self) -> None:
+        self.states = States()
         self.done = torch.cuda.Event(blocking=True)  # the thread sleeps meanwhile
         self.freed: list[object] = []  # memory that nvJPEG gave back
         self._host = torch.empty((0, NUMBERS), dtype=torch.int32)
@@ -158,6 +174,8 @@ class _Lane:
 
     def images(self, numbers: np.ndarray, encoded: np.ndarray, data: np.ndarray) -> _Images:
         images = _Images(numbers[encoded], data)
+        if len(encoded):
+            self.states.reserve(len(numbers), int(numbers[encoded, WIDTH].max()), int(numbers[encoded, HEIGHT].max()))
         self.states.keep(images.data, images.lengths)
         return images
 

@@ -1,28 +1,31 @@
-"""Kernels: compiled by NVRTC, loaded and started by the driver."""
+"""Kernels, loaded and started by the driver."""
 
 from __future__ import annotations
 
 import ctypes
-import functools
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from . import _libraries
-from ._libraries import Missing
-
-_OPTIONS = ("--fmad=false",)  # sums and products as the tests on a CPU have them
 
 
 class Program:
-    """A kernel text, compiled for a device and loaded into torch's context there."""
+    """Compiled kernels, loaded into the context of this thread. An image that the driver refuses is
+    replaced by the one that make returns.
+    """
 
-    def __init__(self, text: str, device: torch.device) -> None:
-        enter(device)
+    def __init__(self, image: bytes, make: Callable[[], bytes]) -> None:
         self._cuda = _libraries.driver()
         self._module = ctypes.c_void_p()
-        image = compiled(text, *torch.cuda.get_device_capability(device))
-        _check("cuModuleLoadData", self._cuda.cuModuleLoadData(ctypes.byref(self._module), image))
+        code = self._load(image)
+        if code != 0 and (made := make()) != image:
+            code = self._load(made)
+        _check("cuModuleLoadData", code)
+
+    def _load(self, image: bytes) -> int:
+        return int(self._cuda.cuModuleLoadData(ctypes.byref(self._module), image))
 
     def kernel(self, name: str, *types: Any) -> Kernel:
         """The kernel of a name, whose arguments have these types of ctypes."""
@@ -58,39 +61,6 @@ def enter(device: torch.device) -> None:
     if not context:  # CUDA before version 12 sets it with the first allocation
         _check("cuDevicePrimaryCtxRetain", cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), torch.cuda.current_device()))
         _check("cuCtxSetCurrent", cuda.cuCtxSetCurrent(context))
-
-
-@functools.cache
-def compiled(text: str, major: int, minor: int) -> bytes:
-    """Compiles a text for devices of a compute capability."""
-    nvrtc, program = _libraries.nvrtc(), ctypes.c_void_p()
-    _compile_check(nvrtc, nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None))
-    try:
-        options = [option.encode() for option in (f"--gpu-architecture=sm_{major}{minor}", *_OPTIONS)]
-        code = nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
-        if code != 0:
-            raise Missing(f"NVRTC does not compile for a GPU of compute capability {major}.{minor}: {_log(nvrtc, program)}")
-        size = ctypes.c_size_t()
-        _compile_check(nvrtc, nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)))
-        image = ctypes.create_string_buffer(size.value)
-        _compile_check(nvrtc, nvrtc.nvrtcGetCUBIN(program, image))
-        return image.raw
-    finally:
-        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
-
-
-def _log(nvrtc: ctypes.CDLL, program: ctypes.c_void_p) -> str:
-    size = ctypes.c_size_t()
-    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(size.value + 1)
-    nvrtc.nvrtcGetProgramLog(program, log)
-    return log.value.decode(errors="replace").strip()
-
-
-def _compile_check(nvrtc: ctypes.CDLL, code: int) -> None:
-    if code != 0:
-        nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
-        raise Missing(f"NVRTC fails with {nvrtc.nvrtcGetErrorString(code).decode()}")
 
 
 def _check(call: str, code: int) -> None:

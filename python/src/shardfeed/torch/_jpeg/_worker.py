@@ -13,7 +13,9 @@ from typing import Any
 import torch
 
 from . import _libraries
+from ._cubins import Cubins
 from ._decoder import Decoder
+from ._libraries import Missing
 from ._rows import Format
 
 
@@ -28,29 +30,39 @@ class Images:
 
 
 class Worker:
-    """A decoder and its thread. Training waits for it only if it needs a batch at once.
+    """A decoder and its thread, which makes it. Training waits for it only if it needs a batch at
+    once.
 
     close() returns nvJPEG's memory when the thread has finished.
     """
 
-    def __init__(self, device: torch.device) -> None:
-        for library in (_libraries.driver, _libraries.nvrtc, _libraries.nvjpeg):
-            library()  # or Missing
+    def __init__(self, device: torch.device, cubins: Cubins) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="shardfeed-jpeg")
-        self._decoder = self._thread.submit(Decoder, device).result()
+        self._made = self._thread.submit(_make, device, cubins)
+        self._ready: Future[None] | None = None  # until the first batch
         self._started: set[Future[Any]] = set()
-        self.close = weakref.finalize(self, _close, self._thread, self._decoder, os.getpid())
+        self.close = weakref.finalize(self, _close, self._thread, self._made, os.getpid())
+
+    @property
+    def _decoder(self) -> Decoder:
+        """The decoder, when it is made, or the error: Missing or a RuntimeError."""
+        return self._made.result()
 
     @property
     def hardware(self) -> bool:
         """Whether the GPU has hardware that decodes JPEGs."""
         return self._decoder.hardware
 
+    def prepare(self, count: int) -> None:
+        """Waits until the decoder is made, and lets it get ready for batches of count rows."""
+        self._ready = self._thread.submit(self._decoder.warm, count)
+
     def start(self, columns: Mapping[str, Images], after: Any) -> Future[tuple[dict[str, torch.Tensor], torch.cuda.Event]]:
         """Decodes columns. The result is there when all work has been started; the event passes
         when it is done, and after the event that is given.
         """
-        future = self._thread.submit(_decode, self._decoder, columns, after)
+        ready, self._ready = self._ready, None
+        future = self._thread.submit(_decode, self._decoder, ready, columns, after)
         self._started.add(future)
         future.add_done_callback(self._started.discard)
         return future
@@ -61,15 +73,30 @@ class Worker:
         self._decoder.stream.synchronize()
 
 
-def _decode(decoder: Decoder, columns: Mapping[str, Images], after: Any) -> tuple[dict[str, torch.Tensor], torch.cuda.Event]:
+def _make(device: torch.device, cubins: Cubins) -> Decoder:
+    for library in (_libraries.driver, _libraries.nvrtc, _libraries.nvjpeg):
+        library()  # or Missing
+    return Decoder(device, cubins)
+
+
+def _decode(
+    decoder: Decoder, ready: Future[None] | None, columns: Mapping[str, Images], after: Any
+) -> tuple[dict[str, torch.Tensor], torch.cuda.Event]:
+    if ready is not None:
+        ready.result()
     found = {name: decoder.decode(c.values, c.offsets, c.rows, c.form, name) for name, c in columns.items()}
     decoder.stream.wait_event(after)
     return found, decoder.stream.record_event()
 
 
-def _close(thread: ThreadPoolExecutor, decoder: Decoder, pid: int) -> None:
+def _close(thread: ThreadPoolExecutor, made: Future[Decoder], pid: int) -> None:
     if pid != os.getpid():
         return  # a forked child cannot use CUDA
-    with contextlib.suppress(RuntimeError):  # the program ends, or the device has failed
-        thread.submit(decoder.close)
+    with contextlib.suppress(RuntimeError):  # the program ends
+        thread.submit(_closed, made)
     thread.shutdown(wait=False)
+
+
+def _closed(made: Future[Decoder]) -> None:
+    with contextlib.suppress(Missing, RuntimeError):  # it was not made, or the device has failed
+        made.result().close()
