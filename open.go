@@ -99,7 +99,7 @@ func (h *Host) Open(ctx context.Context, s Spec, e Events) (*Dataset, error) {
 	if s.NoteLanes && from.cache != nil && AnyRemote(s.AllAddresses()) {
 		o.LaneDir = places.Lanes
 	}
-	o.Events.FootersKnown = sync.OnceFunc(from.throughCache)
+	o.Events.FootersKnown = sync.OnceFunc(func() { from.throughCache((*cache.Cache).Wrap) })
 	if err := h.readTokenizers(ctx, from.drivers, s, &o); err != nil {
 		return nil, errors.Join(err, from.drivers.Close())
 	}

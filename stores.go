@@ -99,13 +99,16 @@ func (h *Host) connect(s Spec, e Events) (*source, error) {
 	hot := s.part(hotPart, leastHot, mostHot)
 	from.hot = h.hotOf(hot)
 	from.memory += hot
+	if s.LookMemory == 0 {
+		from.throughCache((*cache.Cache).WrapSmall) // what comes with the footers will be read
+	}
 	return from, nil
 }
 
-// throughCache puts the cache around the stores of servers, once around each though several schemes
-// share it. It is called once the footers are known, which the index keeps, and before anything
-// else is read.
-func (s *source) throughCache() {
+// throughCache puts the cache around the stores of servers by wrap, once around each though several
+// schemes share it. All but small shards are read through it once the footers are known, which the
+// index keeps, and before anything else is read.
+func (s *source) throughCache(wrap func(*cache.Cache, shard.Store) shard.Store) {
 	if s.cache == nil {
 		return
 	}
@@ -115,7 +118,7 @@ func (s *source) throughCache() {
 			continue
 		}
 		if around[store] == nil {
-			around[store] = s.cache.Wrap(store)
+			around[store] = wrap(s.cache, store)
 		}
 		s.Stores[scheme] = around[store]
 	}

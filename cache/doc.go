@@ -13,7 +13,8 @@
 // own bytes.
 //
 // Bytes of columns are read with ReadRanges and Lend, which fill the cache. ReadAt serves held
-// bytes and fills nothing: it reads footers, whose parsed form an index keeps.
+// bytes and fills nothing: it reads footers, whose parsed form an index keeps. [Cache.WrapSmall]
+// keeps small shards whole while their footers are read, if requests of their store are scarce.
 //
 // A Cache never serves a byte that differs from the fetched or decoded one or belongs to another
 // version of the shard, never stops training because the disk is full or fails, never exceeds its

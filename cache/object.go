@@ -19,6 +19,7 @@ type object struct {
 	store shard.Store
 	shard shard.Shard
 	key   key
+	whole bool // whatever is read comes with all other bytes, and is kept
 
 	opening *semaphore.Weighted // held by the caller that opens the inner object
 
@@ -37,10 +38,11 @@ func newObject(c *Cache, inner shard.Store, s shard.Shard, k key) *object {
 	return &object{cache: c, store: inner, shard: s, key: k, opening: semaphore.NewWeighted(1)}
 }
 
-// ReadAt serves held bytes and fetches the others without keeping them. It reads footers and the
-// like, which an index keeps; bytes of columns are read by ReadRanges and Lend.
+// ReadAt serves held bytes and fetches the others without keeping them, unless the whole shard is
+// wanted. It reads footers and the like, which an index keeps; bytes of columns are read by
+// ReadRanges and Lend.
 func (o *object) ReadAt(ctx context.Context, p []byte, off int64) error {
-	return o.read(ctx, []shard.Range{{Off: off, P: p}}, true)
+	return o.read(ctx, []shard.Range{{Off: off, P: p}}, !o.whole)
 }
 
 // ReadRanges serves held bytes, fetches the others at once, and fills the cache with them.

@@ -161,7 +161,7 @@ func (r *reading) fetch(ctx context.Context) (got *claim, ranges []shard.Range, 
 }
 
 // around returns the spans to fetch for missing ones. If the source's requests are scarce, it adds
-// the bytes around them, up to multiples of its chunk, so that reads of a shard agree on its
+// the bytes around them, up to the edges of the shard's parts, so that reads of a shard agree on its
 // requests: in small shards, and for a reader that wants most of the shard. It does so only if the
 // disk has room and memory gets free. borrowed is the pending memory that it took for the added
 // bytes.
@@ -176,16 +176,32 @@ func (r *reading) around(ctx context.Context, missing []shard.Span) (wanted []sh
 		return missing, 0, nil
 	}
 	r.memoryWait = max(r.memoryWait, r.scarceWait)
-	if end-first >= chunk || size > chunk/4 && !shard.WantsMost(ctx) {
+	part := evenPart(size, min(chunk, c.options.Pending/2))
+	if end-first >= part || !comesWhole(inner, size) && !shard.WantsMost(ctx) {
 		return missing, 0, nil
 	}
-	all := shard.Span{Off: first / chunk * chunk}
-	all.N = min((end+chunk-1)/chunk*chunk, size) - all.Off
+	all := shard.Span{Off: first / part * part}
+	all.N = min((end+part-1)/part*part, size) - all.Off
 	others := all.N - spanBytes(missing)
 	if left, err := c.left(false); err != nil || left < all.N || !c.borrow(ctx, others, &r.scarceWait) {
 		return missing, 0, ctx.Err() // an error of the account does not matter to the read
 	}
 	return []shard.Span{all}, others, nil
+}
+
+// wholePart is the part of a chunk up to which a shard is fetched whole.
+const wholePart = 8
+
+// comesWhole reports whether a shard is so small, beside what is worth a request of its store, that
+// it is fetched whole.
+func comesWhole(inner shard.Object, size int64) bool { return size <= shard.ChunkOf(inner)/wholePart }
+
+// evenPart is the length of the parts in which a shard is fetched. They are whole segments, as equal
+// as these permit, and at most the given length.
+func evenPart(size, most int64) int64 {
+	segments := max(most/segmentBytes, 1)
+	parts := (size + segments*segmentBytes - 1) / (segments * segmentBytes)
+	return (size + parts*segmentBytes - 1) / (parts * segmentBytes) * segmentBytes
 }
 
 // borrow acquires n bytes of pending, and waits for at most waitLimit, which it reduces by the time

@@ -13,6 +13,8 @@ import (
 // together. Segments do not cross multiples of it.
 const segmentBlocks = 16
 
+const segmentBytes = segmentBlocks * blockSize
+
 // A segment is a run of blocks that this process is about to fill, with the bytes to fill in. Two
 // steps decide who fills a block. Within the process, file.segments holds each block in at most one
 // segment. Between processes, the segment's entries in the table are locked; the lock belongs to

@@ -17,6 +17,9 @@ type store struct {
 
 var (
 	_ shard.Identifier = (*store)(nil)
+	_ shard.Instancer  = (*store)(nil)
+	_ shard.Pinner     = (*store)(nil)
+	_ shard.Borrower   = (*store)(nil)
 	_ shard.TableStore = (*store)(nil)
 )
 
@@ -38,7 +41,40 @@ func (s *store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 	return newObject(s.cache, s.Store, sh, k), nil
 }
 
+// WrapSmall returns a store for reading footers. From a store whose requests are scarce it fetches
+// small shards whole and keeps them, for a caller that wants most of them in the end. It reads other
+// shards as inner does, and nothing else through the cache.
+func (c *Cache) WrapSmall(inner shard.Store) shard.Store {
+	return &smallStore{store{Store: inner, Remote: shard.RemoteOf(inner), TableStore: shard.TablesOf(inner), cache: c}}
+}
+
+type smallStore struct{ store }
+
+func (s *smallStore) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	inner, err := s.Store.Open(ctx, sh)
+	if err != nil || !shard.WantsMost(ctx) || !comesWhole(inner, sh.Size) {
+		return inner, err
+	}
+	k, ok := keyOf(s.Store, sh)
+	if !ok {
+		return inner, nil
+	}
+	o := newObject(s.cache, s.Store, sh, k)
+	o.inner, o.whole = inner, true
+	return o, nil
+}
+
 func (s *store) Identity(uri string) string { return shard.Identity(s.Store, uri) }
+
+func (s *store) Instance(uri string) string { return shard.InstanceOf(s.Store, uri) }
+
+func (s *store) Pin(ctx context.Context, pattern string) (string, error) {
+	return shard.Pin(ctx, s.Store, pattern)
+}
+
+func (s *store) Borrow(prefix string, first shard.Credentials, renew shard.Renew) error {
+	return shard.Borrow(s.Store, prefix, first, renew)
+}
 
 func (s *store) Close() error {
 	if c, ok := s.Store.(interface{ Close() error }); ok {

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	batchBytes = 16 << 20 // bytes that a Fill fetches at once
+	batchBytes = 16 << 20 // bytes that a Fill fetches at once, or what is worth a request of the store
 	fillTries  = 3        // times that filled bytes may be damaged or lost before a Fill fails
 )
 
 // Fill fetches the missing bytes of the spans of a shard; they are on the disk when Fill returns.
 // progress, if set, is called with the number of bytes of the spans that are held. If the bytes do
-// not fit Fill returns ErrFull. It uses up to 16 MiB of memory beside the pending bytes.
+// not fit Fill returns ErrFull. Beside the pending bytes it uses up to 16 MiB of memory, or as much as
+// is worth a request of the store.
 func (c *Cache) Fill(ctx context.Context, inner shard.Store, s shard.Shard, spans []shard.Span, progress func(n int64)) (fetched int64, err error) {
 	if progress == nil {
 		progress = func(int64) {}
@@ -69,9 +70,10 @@ func (c *Cache) fill(ctx context.Context, o *object, spans []shard.Span, progres
 		return 0, err
 	}
 	f := &filling{reading: reading{cache: c, object: o, handle: p}}
+	room := f.batchBytes(ctx, spanBytes(spans))
 	for len(spans) > 0 {
 		var batch []shard.Span
-		batch, spans = takeBatch(spans)
+		batch, spans = takeBatch(spans, room)
 		if err := f.patiently(ctx, batch); err != nil {
 			return f.fetched, err
 		}
@@ -80,9 +82,17 @@ func (c *Cache) fill(ctx context.Context, o *object, spans []shard.Span, progres
 	return f.fetched, nil
 }
 
+// batchBytes divides n bytes into batches of about equal length.
+func (f *filling) batchBytes(ctx context.Context, n int64) int64 {
+	most := int64(batchBytes)
+	if inner, err := f.object.source(ctx); err == nil { // an error is the first fetch's
+		most = max(most, shard.ChunkOf(inner))
+	}
+	return evenPart(n, most)
+}
+
 // takeBatch cuts the first bytes off spans.
-func takeBatch(spans []shard.Span) (batch, rest []shard.Span) {
-	room := int64(batchBytes)
+func takeBatch(spans []shard.Span, room int64) (batch, rest []shard.Span) {
 	for len(spans) > 0 && room > 0 {
 		s := spans[0]
 		if s.N > room {

@@ -63,6 +63,7 @@ class Hub:
         self.commits: dict[str, Path] = {}
         self.main = ""
         self.requests: Counter[str] = Counter()
+        self.sent = 0  # bytes of content
         self._servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler(kind)) for kind in ("hub", "content")]
         self._threads = [threading.Thread(target=server.serve_forever) for server in self._servers]
         for thread in self._threads:
@@ -156,17 +157,22 @@ class Hub:
         if "Authorization" in to.headers or parse_qs(address.query)["range"] != [ranged or "whole"]:
             reply(to, 403)
             return
-        self.count("content")
         path = self.commits[commit] / name
         if ranged is None:
-            reply(to, 200, path.read_bytes())
+            self._send(to, 200, path.read_bytes())
             return
         first, last = re.fullmatch(r"bytes=(\d+)-(\d*)", ranged).groups()  # type: ignore[union-attr]
         size = path.stat().st_size
         with path.open("rb") as file:
             file.seek(int(first))
             part = file.read(int(last or size) + 1 - int(first))
-        reply(to, 206, part, {"Content-Range": f"bytes {first}-{int(first) + len(part) - 1}/{size}"})
+        self._send(to, 206, part, {"Content-Range": f"bytes {first}-{int(first) + len(part) - 1}/{size}"})
+
+    def _send(self, to: http.server.BaseHTTPRequestHandler, status: int, content: bytes, headers: dict[str, str] | None = None) -> None:
+        with self.lock:
+            self.requests["content"] += 1
+            self.sent += len(content)
+        reply(to, status, content, headers)
 
     def _commit(self, revision: str) -> str | None:
         revision = self.main if revision == "main" else revision

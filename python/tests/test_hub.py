@@ -75,28 +75,96 @@ def test_a_branch_that_moves(runtime: Path, tmp_path: Path, hub: standin.Hub) ->
         assert min(batch["id"].min() for batch in loader) >= 10_000
 
 
-def test_few_requests(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
-    for _ in range(2):
-        with DataLoader(f"{ADDRESS}/data", **options(hub, tmp_path)) as loader:
-            for _ in range(2):
-                assert sum(len(batch["id"]) for batch in loader) == ROWS
-    assert hub.requests["resolve"] <= 3 + 3, hub.requests  # each footer once, and the rest of each file, for two starts of two epochs
-    assert hub.requests["content"] == hub.requests["resolve"]
+def write_texts(directory: Path, files: int, rows: int, row_bytes: int, groups: int) -> Path:
+    """Rows that do not compress, with ids from 0 on."""
+    directory.mkdir()
+    texts = np.random.default_rng(1)
+    for k in range(files):
+        table = pa.table({"id": range(k * rows, (k + 1) * rows), "text": [texts.bytes(row_bytes) for _ in range(rows)]})
+        pq.write_table(table, directory / f"train-{k:03d}.parquet", row_group_size=rows // groups)
+    return directory
 
 
-def test_few_requests_for_small_row_groups(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
-    rows, texts = 3000, np.random.default_rng(1)
-    data = tmp_path / "small groups"
-    data.mkdir()
-    table = pa.table({"id": range(rows), "label": [0] * rows, "text": [texts.bytes(2000) for _ in range(rows)]})
-    pq.write_table(table, data / "a.parquet", row_group_size=30)  # 100 of 60 kB; small files come whole anyway
+def lists(hub: standin.Hub) -> int:
+    return hub.requests["revision"] + hub.requests["tree"] + hub.requests["paths-info"]
+
+
+@pytest.mark.parametrize(
+    ("files", "rows", "row_bytes", "groups", "requests"),
+    [
+        (30, 100, 300, 2, 30),  # small files come with their footers
+        (2, 3000, 2000, 100, 4),  # larger ones take the footer and the rest, whatever their row groups
+        (1, 3600, 10_000, 5, 3),  # 36 MB: the footer and two equal parts
+    ],
+)
+def test_few_requests(
+    runtime: Path, tmp_path: Path, hub: standin.Hub, files: int, rows: int, row_bytes: int, groups: int, requests: int
+) -> None:
+    data = write_texts(tmp_path / "set", files, rows, row_bytes, groups)
     hub.add(data)
+    size = sum(path.stat().st_size for path in data.iterdir())
     with DataLoader(ADDRESS, **options(hub, tmp_path)) as loader:
-        assert sum(len(batch["id"]) for batch in loader) == rows
-    assert hub.requests["resolve"] == 2, hub.requests  # the footer and the rest
-    with DataLoader(ADDRESS, columns=["id"], **options(hub, tmp_path / "few")) as loader:
-        assert sum(len(batch["id"]) for batch in loader) == rows
-    assert hub.requests["resolve"] > 10, hub.requests  # few bytes are wanted
+        for _ in range(2):
+            ids = np.concatenate([batch["id"] for batch in loader])
+            assert sorted(ids.tolist()) == list(range(files * rows))
+            assert (hub.requests["resolve"], lists(hub)) == (requests, 2), hub.requests
+        begin = [next(iter(loader))["id"].tolist() for _ in range(1)]
+        state = loader.state_dict()
+    assert hub.sent <= size + files * (1 << 20), "each byte is fetched once, but footers"
+    with DataLoader(f"{ADDRESS}@{hub.main}", **options(hub, tmp_path)) as loader:
+        loader.load_state_dict(state)
+        assert len(begin) + sum(1 for _ in loader) == -(-files * rows // 64)
+    assert hub.requests["resolve"] == requests and hub.requests["content"] == requests, hub.requests
+
+
+RANK = """
+import sys
+from shardfeed.torch import DataLoader
+loader = DataLoader(sys.argv[1], batch_size=25, shuffle=True, seed=3, cache_dir=sys.argv[2])
+for epoch in range(2):
+    rows = sum(len(batch["id"]) for batch in loader)
+print(rows)
+"""
+
+
+def test_ranks_make_the_requests_of_one(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
+    ranks, files, rows = 4, 6, 2800
+    hub.add(write_texts(tmp_path / "set", files, rows, 2000, 20))
+    own = {**os.environ, "HF_ENDPOINT": hub.url, "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "SHARDFEED_JOB": "ranks"}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK, ADDRESS, tmp_path / "cache"],
+            env={**own, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(ranks)
+    ]
+    ended = [process.communicate(timeout=100) for process in running]
+    assert [int(out) for out, _ in ended] == [files * rows // ranks] * ranks, ended
+    assert (hub.requests["resolve"], lists(hub)) == (2 * files, 2), hub.requests
+
+
+def test_few_columns_are_read_alone(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
+    rows = 3000
+    data = write_texts(tmp_path / "set", 1, rows, 2000, 5)
+    hub.add(data)
+    with DataLoader(ADDRESS, columns=["id"], **options(hub, tmp_path)) as loader:
+        for _ in range(2):
+            assert sum(len(batch["id"]) for batch in loader) == rows
+    assert hub.requests["resolve"] <= 1 + 5, hub.requests
+    assert hub.sent < 2 << 20 < next(data.iterdir()).stat().st_size
+
+
+def test_a_look_at_many_files_reads_footers_alone(runtime: Path, tmp_path: Path, hub: standin.Hub, engine_binary: Path) -> None:
+    files, rows = 30, 100
+    data = write_texts(tmp_path / "set", files, rows, 20_000, 1)
+    hub.add(data)
+    env = {**os.environ, "HF_ENDPOINT": hub.url, "SHARDFEED_CACHE_DIR": str(tmp_path / "cache")}
+    done = subprocess.run([engine_binary, "count", ADDRESS], env=env, capture_output=True, text=True, timeout=100)
+    assert done.stdout.startswith("3000"), done
+    assert hub.requests["resolve"] == files and hub.sent < files * (100 << 10) + (1 << 20), (hub.requests, hub.sent)
 
 
 def test_a_limit_is_waited_for(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:

@@ -14,7 +14,7 @@
 //
 // A list takes a request for the commit, and one for each thousand files. The hub limits requests,
 // whatever they bring, and redirects each range that is read to a URL of its own. So up to 4 MiB
-// between two ranges are read over, and parts of 16 MiB are read. Once the limit is reached,
+// between two ranges are read over, and parts of up to 32 MiB are read. Once the limit is reached,
 // requests wait as long as the hub asks, with a note. Package web makes the requests: the token is
 // sent to the hub, and to no server to which it redirects.
 //

@@ -14,14 +14,17 @@ var errForeign = errors.New("the answer is not the hub's")
 // errOffline is the error for a file that was not downloaded.
 var errOffline = fmt.Errorf("%w: HF_HUB_OFFLINE is set, and it is not among the downloads", shard.ErrNotExist)
 
+// wrap adds the address to an error, unless it has one, and what to try about an answer of the hub.
 func wrap(op, uri string, err error) error {
-	if e := (*shard.Error)(nil); errors.As(err, &e) { // of driver.Walk, which knows the path
-		if e.Hint == "" {
-			e.Hint = hint(err)
-		}
-		return err
+	e := (*shard.Error)(nil)
+	if !errors.As(err, &e) {
+		e = &shard.Error{Op: op, URI: uri, Err: err}
+		err = e
 	}
-	return &shard.Error{Op: op, URI: uri, Err: err, Hint: hint(err)}
+	if h := hint(e.Err); h != "" {
+		e.Hint = h
+	}
+	return err
 }
 
 func hint(err error) string {

@@ -33,7 +33,7 @@ type standin struct {
 	commits  map[string]map[string][]byte // by commit: contents by path
 	refs     map[string]string
 	page     int
-	gated    bool          // needs the token hf_good
+	gated    bool          // the content needs the token hf_good, the lists do not
 	ttl      time.Duration // of signed URLs
 	quota    int           // requests to resolve in a window
 	used     int
@@ -145,7 +145,7 @@ func (s *standin) find(w http.ResponseWriter, r *http.Request, repo, revision st
 		fail(w, 401, "RepoNotFound", "Repository not found")
 	case token != "" && token != "hf_good":
 		fail(w, 401, "", "Invalid credentials in Authorization header")
-	case s.gated && token == "":
+	case s.gated && token == "" && strings.HasPrefix(r.URL.Path, "/datasets/"):
 		fail(w, 401, "GatedRepo", "Access to dataset org/data is restricted")
 	case !ok:
 		fail(w, 404, "RevisionNotFound", "Invalid rev id: "+revision)

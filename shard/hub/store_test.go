@@ -118,7 +118,14 @@ func TestToken(t *testing.T) {
 		{"hf_good", "hf://datasets/org", "names no data set", shard.ErrBadURI},
 		{"hf_good", "hf://datasets/org/data@", "no revision", shard.ErrBadURI},
 	} {
-		_, err := s.open(t, map[string]string{"HF_TOKEN": c.token}).List(t.Context(), c.address)
+		store := s.open(t, map[string]string{"HF_TOKEN": c.token})
+		found, err := store.List(t.Context(), c.address)
+		if err == nil {
+			var o shard.Object
+			if o, err = store.Open(t.Context(), found[0]); err == nil {
+				err = o.ReadAt(t.Context(), make([]byte, 1), 0)
+			}
+		}
 		if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.want) || c.token != "" && strings.Contains(err.Error(), c.token) {
 			t.Errorf("%s with token %q: %v", c.address, c.token, err)
 		}

@@ -61,7 +61,7 @@ func Load(ctx context.Context, store shard.Store, shards []shard.Shard, known []
 		}
 	}
 	l.tails.dear = shard.ReadsOf(store, shards) > 0
-	all, err := l.load(ctx, shards)
+	all, err := l.load(withSmall(ctx, shards), shards)
 	// Also after an error: the next start has less to read then.
 	if l.index != nil && (len(l.fresh) > 0 || len(l.index.segments) > maxSegments) {
 		if err := addToIndex(o.IndexDir, l.fresh); err != nil {
@@ -69,6 +69,21 @@ func Load(ctx context.Context, store shard.Store, shards []shard.Shard, known []
 		}
 	}
 	return all, err
+}
+
+// mostWhole is how many bytes of shards may be fetched before all footers are known.
+const mostWhole = 256 << 20
+
+// withSmall returns a context for the reads of footers. It lets a store whose requests are scarce
+// fetch small shards whole, unless that would make opening the shards long.
+func withSmall(ctx context.Context, shards []shard.Shard) context.Context {
+	total := int64(0)
+	for i := range shards {
+		if total += shards[i].Size; total > mostWhole {
+			return ctx
+		}
+	}
+	return shard.WithMost(ctx)
 }
 
 // keep adds known footers to the index.
