@@ -28,7 +28,9 @@ def ring(size, touched=True):
 
 
 def copies(device, small):
-    """Bandwidth of copies of a size, by each kind of memory in turn. The sources together are larger than the processor's cache."""
+    """Bandwidth of copies of a size, by each kind of memory in turn. The sources together are
+    larger than the processor's cache.
+    """
     cuda = Cuda(device)
     total = (16 if small else 512) * MiB
     shared = ring(total)

@@ -17,8 +17,8 @@ STEPS = (
 )
 HELD_UP = 2  # of the launch's p99 without a loader
 
-# What is measured, the value that it must reach and the one to aim at, a function of all records that
-# returns the value or None, its unit, and whether smaller values are better.
+# What is measured, the value that it must reach and the one to aim at, a function of all records
+# that returns the value or None, its unit, and whether smaller values are better.
 Goal = collections.namedtuple("Goal", "what must aim find unit most", defaults=("x", False))
 
 

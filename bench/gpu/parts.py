@@ -1,7 +1,7 @@
 """Runs the parts of a benchmark within its time.
 
 Each group of cores is a process. A part that fails, crashes or hangs, or for which too little time
-is left, costs only itself: the parts after it run in another process. Figures are kept as they come.
+is left, costs only itself: later parts run in another process. Figures are kept as they come.
 """
 
 import collections
@@ -111,8 +111,8 @@ class Watch:
 
 
 def work(measure):
-    """Measures the parts of the program's argument in turn. measure gets the argument and a part, and
-    yields records.
+    """Measures the parts of the program's argument in turn. measure gets the argument and a part,
+    and yields records.
     """
     given = json.loads(sys.argv[1])
     for part in given["parts"]:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""run.py [--device cuda:0] [--rounds 9] [--parts copies,locking,training,overlap] [--out FILE] [--smoke]: batches on a GPU.
+"""run.py [--device cuda:0] [--rounds 9] [--parts copies,training] [--smoke]: batches on a GPU.
 
-Runs where torch and the package can be imported and the engine is built (make bench-gpu does that). Prints tables in Markdown; the
-records of all rounds go to --out as lines of JSON. Without a CUDA device it prints an error and ends with 1.
+Runs where torch and the package can be imported and the engine is built (make bench-gpu does that).
+Prints tables in Markdown; the records of all rounds go to --out as lines of JSON. Without a CUDA
+device it prints an error and ends with 1.
 """
 
 import argparse
