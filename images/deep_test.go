@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"image"
+	"image/png"
 	"maps"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -232,9 +234,8 @@ func TestDeepUpright(t *testing.T) {
 	}
 }
 
-// An augmenter of 16 bits takes the memory that it predicts, and no memory of its own for a
-// picture of a size that it had before.
-func TestDeepMemory(t *testing.T) {
+// An augmenter of 16 bits takes no memory of its own for a picture of a size that it had before.
+func TestDeepAllocations(t *testing.T) {
 	file := imagetest.Deep(t)["cv2-rgba.png"]
 	h, err := codec.ReadHeader(file)
 	if err != nil {
@@ -260,9 +261,44 @@ func TestDeepMemory(t *testing.T) {
 			t.Errorf("%v allocations, and %v of the decoder", own, decoding)
 		}
 	}
-	narrow, wide := newAugmenter(t, Options{}, new(codec.Go)), newAugmenter(t, Options{DType: Uint16, Channels: 4}, new(codec.Go))
-	if narrow.Memory(h) >= wide.Memory(h) {
-		t.Errorf("16 bits take %d bytes, 8 bits %d", wide.Memory(h), narrow.Memory(h))
+}
+
+// An augmenter takes at most the memory that it predicts for the first picture of 16 bits, which is
+// more than for its upper bytes.
+func TestMemoryOfDeep(t *testing.T) {
+	m := image.NewNRGBA64(image.Rect(0, 0, 400, 300))
+	for i := range m.Pix {
+		m.Pix[i] = byte(i * 7)
+	}
+	var file bytes.Buffer
+	if err := png.Encode(&file, m); err != nil {
+		t.Fatal(err)
+	}
+	h, err := codec.ReadHeader(file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := newAugmenter(t, Options{}, new(codec.Go)).Memory(h)
+	for i, o := range []Options{
+		{Height: 200, DType: Uint16, Channels: 4},
+		{Height: 100, DType: Float32, Channels: 4, Interpolation: Bicubic, Layout: HWC},
+		{Height: 100, DType: BFloat16},
+		{Height: 400, DType: Uint16, Crop: CropLetterbox},
+		{Height: 9, DType: Uint16, Interpolation: Nearest},
+	} {
+		for _, h.Orientation = range []int{1, 6} {
+			a := newAugmenter(t, o, new(codec.Go))
+			dst := make([]byte, o.Bytes())
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if err := a.ApplyTo(dst, file.Bytes(), h, 1); err != nil {
+				t.Fatal(err)
+			}
+			runtime.ReadMemStats(&after)
+			if took, most := int64(after.TotalAlloc-before.TotalAlloc), a.Memory(h); took > most || most < least {
+				t.Errorf("options %d, orientation %d took %d bytes, predicted were %d, and %d of 8 bits", i, h.Orientation, took, most, least)
+			}
+		}
 	}
 }
 

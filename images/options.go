@@ -85,7 +85,7 @@ type Options struct {
 	// the same size. The options of the geometry are zero then. See [Options.Follow].
 	Like string
 
-	// Channels is 3 for RGB, 4 for RGB and alpha, which is 255 in files without alpha, or 1: gray,
+	// Channels is 3 for RGB, 4 for RGB and alpha, which is opaque in files without alpha, or 1: gray,
 	// and with a nearest filter the samples as they are stored, of 8 or 16 bits, or the indices of a
 	// palette. 0 means 3.
 	Channels int

@@ -88,8 +88,8 @@ class Image(Checked):
         views (int, default None): how many images are made of each picture, each with a crop, a
             flip and colors of its own: [rows, views, 3, 224, 224]. None is one, without that
             dimension.
-        channels (3, 4 or 1, default 3): 3 is RGB. 4 is RGB and alpha, which is 255 in files
-            without alpha. 1 is a picture of one channel: gray, or the indices of a palette. The
+        channels (3, 4 or 1, default 3): 3 is RGB. 4 is RGB and alpha, which is opaque in
+            files without alpha. 1 is a picture of one channel: gray, or the indices of a palette. The
             tensor has a dimension of 1 for it.
         crop ("center", "random_resized", "letterbox" or "scale_jitter", default None): which part
             of a picture is taken. None takes all of it and scales it to size, "center" resizes first
