@@ -8,6 +8,9 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
+// partEnds are the most bytes that a part of a load leaves empty.
+const partEnds = 128 << 10
+
 // Costs of slices add up to at least that of the whole, never more than a whole each, and parts
 // only where they are worth it.
 func TestCosts(t *testing.T) {
@@ -17,14 +20,14 @@ func TestCosts(t *testing.T) {
 		t.Errorf("%+v", whole)
 	}
 	flat := d.sources[0].sizes.cost(0, 0, 160, false)
-	if flat.Parts != 0 || flat.Parted != 0 || flat.Whole < whole.Parted-int64(whole.Parts)*estimate.EndBytes {
+	if flat.Parts != 0 || flat.Parted != 0 || flat.Whole < whole.Parted-int64(whole.Parts)*partEnds {
 		t.Errorf("%+v", flat)
 	}
 	for _, pieces := range []int64{2, 4, 16, 160} {
 		var sum estimate.Cost
 		for i := range pieces {
 			c := d.sources[0].sizes.cost(0, 160*i/pieces, 160*(i+1)/pieces, true)
-			if c.Fetch > whole.Fetch || c.Bytes() > whole.Bytes()+estimate.InBlocks(0, 1)+estimate.EndBytes*estimate.MostParts {
+			if c.Fetch > whole.Fetch || c.Bytes() > whole.Bytes()+estimate.InBlocks(0, 1)+partEnds*estimate.MostParts {
 				t.Errorf("a slice of %d: %+v, the whole %+v", pieces, c, whole)
 			}
 			if c.Parts > 0 && c.Parted < int64(c.Parts)*estimate.WidePart {

@@ -139,7 +139,7 @@ func full(x *Taker) {
 	for i := range x.numbers.units.All() {
 		cost = max(cost, x.cost(int32(i)))
 	}
-	x.cache.Yield(x.Room()-max(x.cache.Used(), cost), 0)
+	x.cache.Yield(x.Room()-max(x.account.Used()[mem.Shuffle], cost), 0)
 }
 
 // Under any number of callers the account stays within its reservation, and what the pool holds
@@ -181,7 +181,7 @@ func TestTakeDropsWhatWasUsedLeastRecently(t *testing.T) {
 	for i := range 3 {
 		decodes(unit(i), 1)
 	}
-	x.cache.Yield(x.Room()-(x.cache.Used()+x.cost(3)-1), 0)
+	x.cache.Yield(x.Room()-(x.account.Used()[mem.Shuffle]+x.cost(3)-1), 0)
 	decodes(unit(0), 0)
 	decodes(unit(3), 1) // in the place of unit 1
 	decodes(unit(0), 0)
@@ -472,7 +472,7 @@ func TestTakeOfAllRows(t *testing.T) {
 	}
 	x := taker(t, d, TakerOptions{})
 	takeRows(t, x, []int64{0})
-	if used := x.cache.Used(); used <= x.cost(0) {
+	if used := x.account.Used()[mem.Shuffle]; used <= x.cost(0) {
 		t.Errorf("unit 0 takes %d bytes, and %d were foretold: the test needs more", used, x.cost(0))
 	}
 	takeRows(t, x, []int64{0, 70, 200, 300})

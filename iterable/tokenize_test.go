@@ -357,19 +357,8 @@ func TestAnotherTokenizerIsRefused(t *testing.T) {
 			if _, err := d.SaveManifest(kept); err != nil {
 				t.Fatal(err)
 			}
-			whole := drawnLists(t, d, "text")
-			s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
-			dr, err := s.Next(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			dr.Release()
-			state := s.State()
+			state := resumesAfterOne(t, d, begin(tok), "text")
 			plan, _ := savedPlan(t, d)
-			s.Close()
-			if got := listsFrom(t, begin(tok), "text", &state); !reflect.DeepEqual(got, whole[1:]) {
-				t.Errorf("%d steps after the first of %d differ", len(got), len(whole))
-			}
 			if again, err := start(tok, plan); err != nil {
 				t.Error(err)
 			} else if err := again.Close(); err != nil {
@@ -393,4 +382,23 @@ func TestAnotherTokenizerIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// resumesAfterOne checks that again, which is d opened a second time, continues after the first step
+// of d. It returns the state after that.
+func resumesAfterOne(t *testing.T, d, again *Dataset, column string) shuffle.State {
+	t.Helper()
+	whole := drawnLists(t, d, column)
+	s := stream(t, d, shuffle.Worker{}, StreamOptions{BatchSize: 4})
+	defer s.Close()
+	dr, err := s.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dr.Release()
+	state := s.State()
+	if got := listsFrom(t, again, column, &state); !reflect.DeepEqual(got, whole[1:]) {
+		t.Errorf("%d steps after the first of %d differ", len(got), len(whole))
+	}
+	return state
 }

@@ -17,6 +17,7 @@ import pytest
 import tokenizers
 from ranks import Job, readers
 from servers import S3, s3  # noqa: F401 - a fixture
+from steps import Run
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from shardfeed import MapDataset, Pack, StreamingDataset, Tokenizer, errors
@@ -121,37 +122,19 @@ def test_blocks_have_every_document(table: Path, tokenizer: tokenizers.Tokenizer
     assert set(rest) <= {0}
 
 
-def read(table: Path, tokenizer: Any, world_size: int, state: Any = None, stop: int = 0) -> tuple[list[Any], Any]:
-    """The blocks of each step over all ranks, sorted, and the state after them."""
-    steps: list[Any] = []
-    for rank in range(world_size):
-        dataset = packed(table, tokenizer, batch_size=6 // world_size, rank=rank, world_size=world_size, shuffle_buffer=50)
-        if state is not None:
-            dataset.load_state_dict(state)
-        for n, batch in enumerate(dataset):
-            if n == len(steps):
-                steps.append([])
-            steps[n] += batch["text"].tolist()
-            if n + 1 == stop:
-                break
-        after = dataset.state_dict()
-    return [sorted(s) for s in steps], after
+def run(table: Path, tokenizer: Any) -> Run:
+    return Run(lambda **how: packed(table, tokenizer, shuffle_buffer=50, **how), lambda batch: batch["text"].tolist(), 6)
 
 
 def test_resume_on_other_ranks_at_every_step(table: Path, tokenizer: tokenizers.Tokenizer) -> None:
-    whole, _ = read(table, tokenizer, 2)
-    assert len(whole) > 5
-    for stop in range(1, len(whole)):
-        first, state = read(table, tokenizer, 2, stop=stop)
-        rest, _ = read(table, tokenizer, 3, state)
-        assert first + rest == whole
+    assert run(table, tokenizer).resumes() > 5
 
 
 @pytest.mark.parametrize("other", [{"specials": "text"}, {"max_tokens": 30}])
 def test_another_tokenizer_does_not_resume(table: Path, tokenizer: tokenizers.Tokenizer, other: dict[str, Any]) -> None:
-    _, state = read(table, tokenizer, 1, stop=1)
+    _, state = run(table, tokenizer).steps(1, stop=1)
     with pytest.raises(errors.ShardfeedError, match="rule"):
-        read(table, Tokenizer(tokenizer, **other), 1, state)
+        run(table, Tokenizer(tokenizer, **other)).steps(1, state)
 
 
 def test_another_tokenizer_does_not_resume_rows(table: Path, two_files: list[Path]) -> None:

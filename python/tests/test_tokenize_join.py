@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tokenizers
+from steps import Run
 from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 
 from shardfeed import MapDataset, Pack, Source, StreamingDataset, Tokenizer, errors
@@ -268,38 +269,23 @@ def test_mixture(table: Path, tokenizer: tokenizers.Tokenizer, tmp_path: Path) -
     assert seen[True] > 3 * seen[False]  # its rows have two tokens
 
 
-def read(table: Path, tokenizer: Any, world_size: int, state: Any = None, stop: int = 0) -> tuple[list[Any], Any]:
-    """The blocks of each step over all ranks, sorted, and the state after them."""
-    steps: list[Any] = []
-    for rank in range(world_size):
-        pack = Pack({"input_ids": 48}, eos=END, labels="next")
-        how: Any = {"rank": rank, "world_size": world_size, "shuffle_buffer": 50, "tail": "drop", "seed": 3}
-        dataset = StreamingDataset(
-            table, columns=["input_ids"], batch_size=6 // world_size, tokenize={"input_ids": tokenizer}, pack=pack, **how
-        )
-        if state is not None:
-            dataset.load_state_dict(state)
-        for n, batch in enumerate(dataset):
-            if n == len(steps):
-                steps.append([])
-            steps[n] += list(zip(batch["input_ids"].tolist(), batch["labels"].tolist()))
-            if n + 1 == stop:
-                break
-        after = dataset.state_dict()
-    return [sorted(s) for s in steps], after
+def run(table: Path, tokenizer: Any) -> Run:
+    given: Any = {"columns": ["input_ids"], "tokenize": {"input_ids": tokenizer}, "pack": Pack({"input_ids": 48}, eos=END, labels="next")}
+    given |= {"shuffle_buffer": 50, "tail": "drop", "seed": 3}
+    return Run(
+        lambda **how: StreamingDataset(table, **given, **how),
+        lambda batch: list(zip(batch["input_ids"].tolist(), batch["labels"].tolist())),
+        6,
+    )
 
 
 def test_resume_on_other_ranks_at_every_step(table: Path, tokenizer: tokenizers.Tokenizer) -> None:
-    made = Tokenizer(tokenizer, join=JOIN, labels=["completion"])
-    whole, _ = read(table, made, 2)
-    assert len(whole) > 4
-    for stop in range(1, len(whole)):
-        first, state = read(table, made, 2, stop=stop)
-        rest, _ = read(table, made, 3, state)
-        assert first + rest == whole
+    made = run(table, Tokenizer(tokenizer, join=JOIN, labels=["completion"]))
+    assert made.resumes() > 4
+    _, state = made.steps(2, stop=1)
     for other in (Tokenizer(tokenizer, join=JOIN[::-1], labels=["completion"]), Tokenizer(tokenizer, join=JOIN, labels=["prompt"])):
         with pytest.raises(errors.ShardfeedError, match="rule"):
-            read(table, other, 1, state)
+            run(table, other).steps(1, state)
 
 
 @pytest.mark.parametrize(

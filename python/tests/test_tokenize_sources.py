@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tokenizers
+from steps import Run
 from tokenizers import models, pre_tokenizers, trainers
 
 from shardfeed import Pack, Source, StreamingDataset, Tokenizer, errors
@@ -81,40 +82,9 @@ def test_blocks_end_documents_as_their_source_does(table: Path, made: dict[str, 
     assert min(documents.values()) > 60
 
 
-def read(table: Path, made: dict[str, Any], world_size: int, state: Any = None, stop: int = 0) -> tuple[list[Any], Any]:
-    """The blocks of each step over all ranks, sorted, and the state after them."""
-    steps: list[Any] = []
-    pack = Pack({"text": 64}, eos=ENDS["web"])
-    for rank in range(world_size):
-        dataset = mixture(
-            table,
-            made,
-            pack=pack,
-            own={"eos": ENDS["code"]},
-            batch_size=6 // world_size,
-            rank=rank,
-            world_size=world_size,
-            shuffle_buffer=50,
-        )
-        if state is not None:
-            dataset.load_state_dict(state)
-        for n, batch in enumerate(dataset):
-            if n == len(steps):
-                steps.append([])
-            steps[n] += batch["text"].tolist()
-            if n + 1 == stop:
-                break
-        after = dataset.state_dict()
-    return [sorted(s) for s in steps], after
-
-
 def test_resume_on_other_ranks_at_every_step(table: Path, made: dict[str, tokenizers.Tokenizer]) -> None:
-    whole, _ = read(table, made, 2)
-    assert len(whole) > 5
-    for stop in range(1, len(whole)):
-        first, state = read(table, made, 2, stop=stop)
-        rest, _ = read(table, made, 3, state)
-        assert first + rest == whole
+    given: Any = {"pack": Pack({"text": 64}, eos=ENDS["web"]), "own": {"eos": ENDS["code"]}, "shuffle_buffer": 50}
+    assert Run(lambda **how: mixture(table, made, **given, **how), lambda batch: batch["text"].tolist(), 6).resumes() > 5
 
 
 def test_another_tokenizer_of_a_source_is_refused(table: Path, made: dict[str, tokenizers.Tokenizer]) -> None:

@@ -21,9 +21,6 @@ const (
 	roundingPart = 8                             // what is cut into pieces takes 1/roundingPart more, rounded to the pool's sizes
 )
 
-// EndBytes are the most bytes that a part of a load leaves empty.
-const EndBytes = partEndBytes + wideEndBytes
-
 // FreeScratch is the scratch of one decoder that no account counts: the process has as much beside
 // them, as the promise of its memory says.
 const FreeScratch = 16 << 20

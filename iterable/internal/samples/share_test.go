@@ -65,9 +65,9 @@ func sharedRules() map[string]Options {
 	}
 }
 
-// A node that ends while it counts leaves what it has counted to the other, which counts the rest:
-// each text is counted once. A node that comes when all is counted reads nothing.
-func TestSharesOfNodesThatEndOrAreLate(t *testing.T) {
+// eachSharedRule runs a test for each rule, with what one node counts alone.
+func eachSharedRule(t *testing.T, test func(t *testing.T, d *Data, want []shuffle.Unit, whole Totals)) {
+	t.Helper()
 	for name, o := range sharedRules() {
 		t.Run(name, func(t *testing.T) {
 			d := openTitlesOf(t, o)
@@ -75,67 +75,68 @@ func TestSharesOfNodesThatEndOrAreLate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			first, second, late := t.TempDir(), t.TempDir(), t.TempDir()
-			ctx, end := context.WithCancel(t.Context())
-			_, part, err := shareOf(ctx, d, first, 0, func(done, of int64) {
-				if 4*done >= of {
-					end()
-				}
-			})
-			if !errors.Is(err, context.Canceled) || part.Work.Bytes == 0 {
-				t.Fatalf("%+v, %v", part.Work, err)
-			}
-			carry(t, first, second)
-			units, totals, err := shareOf(t.Context(), d, second, 1, nil)
-			if err != nil || !slices.Equal(units, want) || *totals.Texts != *whole.Texts {
-				t.Errorf("the second node found %+v, %v; want %+v", totals.Texts, err, whole.Texts)
-			}
-			if part.Work.Bytes+totals.Work.Bytes != whole.Work.Bytes {
-				t.Errorf("the first node counted %d bytes, the second %d, want %d together", part.Work.Bytes, totals.Work.Bytes, whole.Work.Bytes)
-			}
-			carry(t, first, late)
-			carry(t, second, late)
-			units, totals, err = shareOf(t.Context(), d, late, 0, nil)
-			if err != nil || !slices.Equal(units, want) || *totals.Texts != *whole.Texts || totals.Work.Bytes != 0 {
-				t.Errorf("the late node found %+v with %+v, %v", totals.Texts, totals.Work, err)
-			}
+			test(t, d, want, whole)
 		})
 	}
 }
 
+// A node that ends while it counts leaves what it has counted to the other, which counts the rest:
+// each text is counted once. A node that comes when all is counted reads nothing.
+func TestSharesOfNodesThatEndOrAreLate(t *testing.T) {
+	eachSharedRule(t, func(t *testing.T, d *Data, want []shuffle.Unit, whole Totals) {
+		first, second, late := t.TempDir(), t.TempDir(), t.TempDir()
+		ctx, end := context.WithCancel(t.Context())
+		_, part, err := shareOf(ctx, d, first, 0, func(done, of int64) {
+			if 4*done >= of {
+				end()
+			}
+		})
+		if !errors.Is(err, context.Canceled) || part.Work.Bytes == 0 {
+			t.Fatalf("%+v, %v", part.Work, err)
+		}
+		carry(t, first, second)
+		units, totals, err := shareOf(t.Context(), d, second, 1, nil)
+		if err != nil || !slices.Equal(units, want) || *totals.Texts != *whole.Texts {
+			t.Errorf("the second node found %+v, %v; want %+v", totals.Texts, err, whole.Texts)
+		}
+		if part.Work.Bytes+totals.Work.Bytes != whole.Work.Bytes {
+			t.Errorf("the first node counted %d bytes, the second %d, want %d together", part.Work.Bytes, totals.Work.Bytes, whole.Work.Bytes)
+		}
+		carry(t, first, late)
+		carry(t, second, late)
+		units, totals, err = shareOf(t.Context(), d, late, 0, nil)
+		if err != nil || !slices.Equal(units, want) || *totals.Texts != *whole.Texts || totals.Work.Bytes != 0 {
+			t.Errorf("the late node found %+v with %+v, %v", totals.Texts, totals.Work, err)
+		}
+	})
+}
+
 // Nodes that count at the same time find the same, and each counts less than everything.
 func TestSharesAtTheSameTime(t *testing.T) {
-	for name, o := range sharedRules() {
-		t.Run(name, func(t *testing.T) {
-			d := openTitlesOf(t, o)
-			want, whole, err := shareOf(t.Context(), d, t.TempDir(), 0, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			dirs := []string{t.TempDir(), t.TempDir()}
-			var half, nodes sync.WaitGroup
-			half.Add(len(dirs))
-			for n, dir := range dirs {
-				nodes.Go(func() {
-					var once sync.Once
-					units, totals, err := shareOf(t.Context(), d, dir, n, func(done, of int64) {
-						if 3*done < of {
-							return
-						}
-						once.Do(func() { // what both have so far reaches the other
-							half.Done()
-							half.Wait()
-							carry(t, dirs[1-n], dir)
-						})
-					})
-					if err != nil || !slices.Equal(units, want) || *totals.Texts != *whole.Texts || totals.Work.Bytes >= whole.Work.Bytes {
-						t.Errorf("node %d found %+v with %+v, %v; want %+v with less than %+v", n, totals.Texts, totals.Work, err, whole.Texts, whole.Work)
+	eachSharedRule(t, func(t *testing.T, d *Data, want []shuffle.Unit, whole Totals) {
+		dirs := []string{t.TempDir(), t.TempDir()}
+		var half, nodes sync.WaitGroup
+		half.Add(len(dirs))
+		for n, dir := range dirs {
+			nodes.Go(func() {
+				var once sync.Once
+				units, totals, err := shareOf(t.Context(), d, dir, n, func(done, of int64) {
+					if 3*done < of {
+						return
 					}
+					once.Do(func() { // what both have so far reaches the other
+						half.Done()
+						half.Wait()
+						carry(t, dirs[1-n], dir)
+					})
 				})
-			}
-			nodes.Wait()
-		})
-	}
+				if err != nil || !slices.Equal(units, want) || *totals.Texts != *whole.Texts || totals.Work.Bytes >= whole.Work.Bytes {
+					t.Errorf("node %d found %+v with %+v, %v; want %+v with less than %+v", n, totals.Texts, totals.Work, err, whole.Texts, whole.Work)
+				}
+			})
+		}
+		nodes.Wait()
+	})
 }
 
 // Each row group has a place in the order of each node.

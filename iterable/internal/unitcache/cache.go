@@ -277,13 +277,6 @@ func (c *Cache) Room() int64 {
 	return c.room
 }
 
-// Used returns the bytes of all units: measured, or predicted while they are loaded.
-func (c *Cache) Used() int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.used
-}
-
 // Close drops all units. Those in use go with their draws. Later draws fail with err, which is not
 // nil. It is called once.
 func (c *Cache) Close(err error) {

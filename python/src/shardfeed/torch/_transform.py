@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from .._transform import ROW_VALID, masked_row, seed_of, shape_of
+from .._transform import ROW_VALID, Mask, masked_row, seed_of, shape_of
 from .._waited import MAP
 from ..errors import OptionError
 
@@ -34,14 +34,8 @@ class Transform:
 
 
 @dataclass(frozen=True)
-class TensorMask:
-    """A function that selects the rows of a batch that count, or decides for one row. The others
-    stay, marked as not valid.
-    """
-
-    what: ClassVar[str] = "the function of filter"
-    cause: ClassVar[int] = MAP
-    function: Callable[[Any], Any]
+class TensorMask(Mask):
+    """A mask of batches of tensors."""
 
     def __call__(self, value: Any, epoch: int, step: int, rank: int) -> Any:
         valid = value.get(ROW_VALID) if isinstance(value, dict) else None
