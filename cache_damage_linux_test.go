@@ -186,7 +186,8 @@ var refills = map[string]func(path string) error{
 	"cut, then random": func(path string) error { return refill(path, 0, true, rand.NewChaCha8([32]byte{3})) },
 }
 
-// refill writes zeros, or bytes of r, over a file from a byte on. cut truncates it to nothing first.
+// refill writes zeros, or bytes of r, over a file from a byte on. cut truncates it to nothing
+// first.
 func refill(path string, from int64, cut bool, r io.Reader) error {
 	time.Sleep(20 * time.Millisecond) // more than a tick of the file system's clock
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)

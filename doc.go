@@ -1,5 +1,5 @@
-// Package shardfeed opens parquet for training in one call: shards on disk or on servers, a cache on
-// the local disk, the index of footers, the memory of it all and the order of the rows.
+// Package shardfeed opens parquet for training in one call: shards on disk or on servers, a cache
+// on the local disk, the index of footers, the memory of it all and the order of the rows.
 //
 // A [Spec] describes a data set completely. With only Addresses it reads all columns in file order.
 // The command fills it from flags and the Python package sends it as JSON, so that all three open

@@ -40,8 +40,8 @@ func rulesOf(t *testing.T, h *Host, s Spec) (rules []string) {
 	return rules
 }
 
-// Tokens that a packing names by their texts come from each source's tokenizer, unless the source has
-// its own.
+// Tokens that a packing names by their texts come from each source's tokenizer, unless the source
+// has its own.
 func TestOwnTokensOfAPacking(t *testing.T) {
 	h := NewHost(nil)
 	rules := func(change func(*Spec)) []string {

@@ -139,8 +139,8 @@ func seatsOf(b *testing.B, store *servedStore, nodes []seatedNode) (seats shuffl
 	return seats
 }
 
-// BenchmarkRestartOnOtherNodes starts a job of 8 nodes again after an epoch, with its ranks on other
-// nodes, and reports the share of the data that all nodes fetch in the next epoch.
+// BenchmarkRestartOnOtherNodes starts a job of 8 nodes again after an epoch, with its ranks on
+// other nodes, and reports the share of the data that all nodes fetch in the next epoch.
 func BenchmarkRestartOnOtherNodes(b *testing.B) {
 	changes := []struct {
 		name string

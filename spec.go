@@ -132,18 +132,19 @@ type Spec struct {
 
 	Features
 
-	// Images makes tensors of columns that hold the bytes of images, by name, and Boxes moves columns
-	// of boxes and points with them. ImageDecoder selects
-	// how to decode their JPEGs: "auto" (the default) is libjpeg-turbo 3 if it is found and else
-	// the decoder in Go; "turbo" and "go" select one of them. The command and the engine load
-	// libjpeg-turbo; a Go program gives it to the loader itself, see [Spec.LoaderOptions].
+	// Images makes tensors of columns that hold the bytes of images, by name, and Boxes moves
+	// columns of boxes and points with them. ImageDecoder selects how to decode their JPEGs: "auto"
+	// (the default) is libjpeg-turbo 3 if it is found and else the decoder in Go; "turbo" and "go"
+	// select one of them. The command and the engine load libjpeg-turbo; a Go program gives it to
+	// the loader itself, see [Spec.LoaderOptions].
 	Images       map[string]images.Options `json:"images"`
 	Boxes        map[string]boxes.Options  `json:"boxes"`
 	ImageDecoder string                    `json:"image_decoder"`
 
 	// LoaderOptions makes batches by these. BatchSize is rows per rank; 0 is 1. Null is the value
 	// in place of nulls, by column. Workers collate; 0 is one for each processor of the rank. Slots
-	// is the number of slots in the ring that an engine shares with a trainer; 0 leaves it to the engine.
+	// is the number of slots in the ring that an engine shares with a trainer; 0 leaves it to the
+	// engine.
 	BatchSize int                        `json:"batch_size"`
 	Null      map[string]json.RawMessage `json:"null"`
 	Pad       []Pad                      `json:"pad"`

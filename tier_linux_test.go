@@ -189,8 +189,8 @@ func TestTierOfManyShards(t *testing.T) {
 	}
 }
 
-// TestTierFlippedWhileMapped: bytes that change in a file of decoded rows between two epochs, while it
-// is open and mapped, are noticed at its next use.
+// TestTierFlippedWhileMapped: bytes that change in a file of decoded rows between two epochs, while
+// it is open and mapped, are noticed at its next use.
 func TestTierFlippedWhileMapped(t *testing.T) {
 	for _, memory := range []string{"1GiB", "40MiB"} { // images stay mapped, or rows are copied out
 		dir := t.TempDir()

@@ -274,8 +274,8 @@ func TestTierBesideStream(t *testing.T) {
 	}
 }
 
-// TestTierChoosesColumns: where the limit has no room for all columns, the ones that save the most time
-// are kept of nearly all row groups, not all columns of some.
+// TestTierChoosesColumns: where the limit has no room for all columns, the ones that save the most
+// time are kept of nearly all row groups, not all columns of some.
 func TestTierChoosesColumns(t *testing.T) {
 	keep := func(limit string) (k iterable.KeptDecoded, groups int) {
 		t.Setenv(dirVariable, t.TempDir())

@@ -11,7 +11,8 @@ import (
 )
 
 // TestTierKeepsTokens: batches of kept tokens are those of tokens that are made, and a later run
-// makes none, unless a filter needs the texts. Another tokenizer, and other options of it, read none of them.
+// makes none, unless a filter needs the texts. Another tokenizer, and other options of it, read
+// none of them.
 func TestTierKeepsTokens(t *testing.T) {
 	file := tokenizetest.File("t h", "e r")
 	long := manyTokens(t, file)

@@ -88,8 +88,8 @@ func (r *Report) segments(epoch uint64, records []Record) (all []*segment) {
 	return absorbed(all)
 }
 
-// absorbed leaves out segments within one that was joined: their ranks joined other runs, since they
-// loaded states of other ranks, and have no verdict there.
+// absorbed leaves out segments within one that was joined: their ranks joined other runs, since
+// they loaded states of other ranks, and have no verdict there.
 func absorbed(all []*segment) []*segment {
 	return slices.DeleteFunc(slices.Clone(all), func(s *segment) bool {
 		return slices.ContainsFunc(all, func(j *segment) bool {

@@ -32,8 +32,8 @@ func (c *Cache) DecodedLimit() int64 { return c.options.DecodedLimit }
 // Limit returns Options.Limit.
 func (c *Cache) Limit() int64 { return c.options.Limit }
 
-// DiskBytes returns the bytes that all processes keep or are about to keep in the directory, without
-// a look at its files. It is 0 if the directory is read-only.
+// DiskBytes returns the bytes that all processes keep or are about to keep in the directory,
+// without a look at its files. It is 0 if the directory is read-only.
 func (c *Cache) DiskBytes() int64 {
 	if c.usage == nil {
 		return 0

@@ -72,7 +72,8 @@ type Field struct {
 	// fixed; 0 when lists are ragged.
 	ListSize int
 
-	// Tensor is the shape of the values of a List, when the writer declared one; nil for other lists.
+	// Tensor is the shape of the values of a List, when the writer declared one; nil for other
+	// lists.
 	Tensor *Tensor
 
 	// Encoding is how the values of a Binary column are encoded, when a schema in the shards or
@@ -89,8 +90,8 @@ type Field struct {
 	// Made marks a column whose values the reader makes, as row ids, and no shard holds.
 	Made bool
 
-	// Joined marks a column that has no rows in the batch: the items of all its lists are one array,
-	// and its values are all the same number.
+	// Joined marks a column that has no rows in the batch: the items of all its lists are one
+	// array, and its values are all the same number.
 	Joined bool
 
 	// Features names the items of a matrix that was stacked of other columns, by their places: a

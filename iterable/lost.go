@@ -169,7 +169,8 @@ func gaps(l *ahead.Load) []*resident {
 	return out
 }
 
-// miss leaves rows of a resident that is lost out of a draw, from the one that leaves as the seq-th.
+// miss leaves rows of a resident that is lost out of a draw, from the one that leaves as the
+// seq-th.
 func (s *Stream) miss(d *Draw, r *resident, seq uint32, rows int) error {
 	d.Lost += rows
 	for n := range rows {

@@ -42,9 +42,9 @@ func (table *ruledTable) rewritten(t *testing.T, d *Dataset, samples [][]int64) 
 	return store
 }
 
-// The rows of a filtered table come in the order of the table that was rewritten to them, with a row
-// group for each unit: on each rank, step by step. Only within units that are slices of row groups
-// rows have another order, since that follows from the slice.
+// The rows of a filtered table come in the order of the table that was rewritten to them, with a
+// row group for each unit: on each rank, step by step. Only within units that are slices of row
+// groups rows have another order, since that follows from the slice.
 func TestFilteredOrderIsThatOfTheRewrittenTable(t *testing.T) {
 	table := ruledRows(t, rand.New(rand.NewPCG(7, 1)), [][]int{{60, 130, 40}, {40, 40, 40}, {300}, {70, 60, 33, 52, 49}})
 	times := make([]int, len(table.rows))

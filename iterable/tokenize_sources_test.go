@@ -66,7 +66,8 @@ func ownTokenizers(t *testing.T) (one, two Tokenizer, store *memstore.Store) {
 	return one, two, twoVocabularies(t, one, two)
 }
 
-// ofTwo has two sources of one table. Source "two" has a tokenizer of its own, or reads other lists.
+// ofTwo has two sources of one table. Source "two" has a tokenizer of its own, or reads other
+// lists.
 func ofTwo(one, two Tokenizer, texts bool, pack *Pack) Options {
 	o := Options{Order: Order{Shuffle: true, Seed: 5, UnitRows: 23, Tail: shuffle.Short}, ShuffleBuffer: Size{Rows: 64}, Pack: pack}
 	o.Columns = []string{"id", "list"}
@@ -124,8 +125,8 @@ func TestTokenizersOfSources(t *testing.T) {
 	}
 }
 
-// States and saved plans are refused where one source has another tokenizer than then, and the error
-// has both. A source keeps its own counts.
+// States and saved plans are refused where one source has another tokenizer than then, and the
+// error has both. A source keeps its own counts.
 func TestAnotherTokenizerOfASource(t *testing.T) {
 	one, two, store := ownTokenizers(t)
 	third := testTokenizer(t, "w e")

@@ -384,8 +384,8 @@ func TestAnotherTokenizerIsRefused(t *testing.T) {
 	}
 }
 
-// resumesAfterOne checks that again, which is d opened a second time, continues after the first step
-// of d. It returns the state after that.
+// resumesAfterOne checks that again, which is d opened a second time, continues after the first
+// step of d. It returns the state after that.
 func resumesAfterOne(t *testing.T, d, again *Dataset, column string) shuffle.State {
 	t.Helper()
 	whole := drawnLists(t, d, column)

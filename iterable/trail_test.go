@@ -96,7 +96,8 @@ func charged(t *testing.T, next func(context.Context) (*Draw, error)) (*Draw, wa
 	return d, p
 }
 
-// The parts of a draw's trail add up to the time that Next took, and the largest has the slow part as its cause.
+// The parts of a draw's trail add up to the time that Next took, and the largest has the slow part
+// as its cause.
 func TestTrailOfADraw(t *testing.T) {
 	words := Words{Vocabulary: map[string][]string{"label": {"label 0", "label 1", "label 2", "label 3", "label 4", "label 5", "label 6"}}}
 	for name, c := range map[string]struct {

@@ -28,7 +28,8 @@ func (s *ShardStats) Items(g, col int) (items int64, ok bool) {
 // leastArrow is the first version of parquet-cpp-arrow that counts empty lists.
 const leastArrow = 7
 
-// countsEmptyLists reports whether a writer counts empty and null lists among the nulls of their items.
+// countsEmptyLists reports whether a writer counts empty and null lists among the nulls of their
+// items.
 func countsEmptyLists(createdBy []byte) bool {
 	if rest, ok := bytes.CutPrefix(createdBy, []byte("parquet-cpp-arrow version ")); ok {
 		major, _, _ := bytes.Cut(rest, []byte("."))

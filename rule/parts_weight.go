@@ -11,10 +11,10 @@ import (
 // belong into a source of their own.
 const maxRepeats = 255
 
-// Repeats fills m with the number of times that each row of a block is read: floor(w + u), where w is the value of a
-// numeric column and u in [0, 1) is drawn by the row. The mean over rows of one weight is the
-// weight, and a row comes as often in every epoch. first is the number of the block's first row
-// among all rows of the manifest; m has an element for each row.
+// Repeats fills m with the number of times that each row of a block is read: floor(w + u), where w
+// is the value of a numeric column and u in [0, 1) is drawn by the row. The mean over rows of one
+// weight is the weight, and a row comes as often in every epoch. first is the number of the block's
+// first row among all rows of the manifest; m has an element for each row.
 //
 // A row whose bit in keep is 0 is never read: row i is bit i%64 of word i/64. nil keeps all.
 //

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Loans are stores with borrowed credentials. Each reads the files below a prefix. Prefixes and paths
-// have one spelling. Methods are safe for concurrent use.
+// Loans are stores with borrowed credentials. Each reads the files below a prefix. Prefixes and
+// paths have one spelling. Methods are safe for concurrent use.
 type Loans[S any] struct {
 	mu  sync.RWMutex
 	all []loan[S] // the longest prefixes first

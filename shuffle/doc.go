@@ -136,8 +136,8 @@
 // the next row of its span.
 //
 // perm(n_j) makes all orders of a span's rows equally likely, so a tick is as random as if its rows
-// themselves were shuffled, as they were in "lane-tick/1". But the rows of a span leave in the order
-// in which a decoder can lay them: a batch reads each span's memory from front to back.
+// themselves were shuffled, as they were in "lane-tick/1". But the rows of a span leave in the
+// order in which a decoder can lay them: a batch reads each span's memory from front to back.
 //
 // # Shares
 //

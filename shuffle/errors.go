@@ -25,8 +25,8 @@ func refuse(field, format string, args ...any) error {
 	return &Error{Field: field, Msg: fmt.Sprintf(format, args...)}
 }
 
-// MismatchError reports a field of a saved state that differs: the state belongs to other data or to
-// another plan.
+// MismatchError reports a field of a saved state that differs: the state belongs to other data or
+// to another plan.
 type MismatchError struct {
 	Field string
 	Saved string // in the state

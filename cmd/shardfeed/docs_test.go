@@ -210,8 +210,8 @@ func TestChecksOfAnOption(t *testing.T) {
 	}
 }
 
-// filesWith lists the files of Go, without tests, by what the group of one of the patterns matches in
-// them.
+// filesWith lists the files of Go, without tests, by what the group of one of the patterns matches
+// in them.
 func filesWith(t *testing.T, root string, patterns ...string) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}

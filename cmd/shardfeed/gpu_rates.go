@@ -16,7 +16,8 @@ const (
 	probeRates  = 5         // measured in turn
 )
 
-// rates are how fast a device takes and gives memory of the host. What the device does not have is 0.
+// rates are how fast a device takes and gives memory of the host. What the device does not have is
+// 0.
 type rates struct {
 	PinnedTo     float64 `json:"pinned_to_device_bytes_per_second"`
 	PinnedFrom   float64 `json:"pinned_to_host_bytes_per_second"`

@@ -37,7 +37,8 @@ type quality struct {
 	Meaning string `json:"meaning"`
 }
 
-// planObject makes the JSON output. counting is how long the rows of the rule took to count, in seconds.
+// planObject makes the JSON output. counting is how long the rows of the rule took to count, in
+// seconds.
 func planObject(p *iterable.Plan, counting float64) *plan {
 	o := &plan{
 		Plan: p, Counting: counting, Order: shuffle.OrderOf(p.Shuffle, p.Sources != nil), Bound: map[string]int64{}, BoundTotal: p.Bound.Total(),

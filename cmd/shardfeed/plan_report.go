@@ -15,7 +15,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// planReport makes the text output. t is the table that is read, or nil. counting is how long the rows of the rule took to count.
+// planReport makes the text output. t is the table that is read, or nil. counting is how long the
+// rows of the rule took to count.
 func planReport(p *iterable.Plan, t *snapshot.Table, counting time.Duration) *term.Report {
 	r := &term.Report{}
 	r.Section("data")
@@ -126,7 +127,8 @@ func planMixture(r *term.Report, p *iterable.Plan) {
 	}
 }
 
-// shareText formats the share of a source in the samples, and in the tokens if weights are in tokens.
+// shareText formats the share of a source in the samples, and in the tokens if weights are in
+// tokens.
 func shareText(s iterable.PlanSource) string {
 	if s.TokensPerSample == 0 {
 		return fmt.Sprintf("%.3g%%", 100*s.Share)

@@ -39,8 +39,8 @@ func TestServerPlanAddress(t *testing.T) {
 	}
 }
 
-// Two nodes that start with a plan in a bucket ask for the plan alone: they list no shard and read no
-// footer. A shard that was replaced since is named as changed where it is read.
+// Two nodes that start with a plan in a bucket ask for the plan alone: they list no shard and read
+// no footer. A shard that was replaced since is named as changed where it is read.
 func TestServerPlanSparesFooters(t *testing.T) {
 	s3 := servertest.S3(t)
 	quietHome(t)

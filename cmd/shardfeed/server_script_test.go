@@ -13,8 +13,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/servertest"
 )
 
-// The scripts of testdata/server have the shop in $S3 and $HDFS, with tokenizers beside it, the same S3 server behind a slow
-// line at $SLOW, and a server that never answers at $SILENT.
+// The scripts of testdata/server have the shop in $S3 and $HDFS, with tokenizers beside it, the
+// same S3 server behind a slow line at $SLOW, and a server that never answers at $SILENT.
 func TestServerScripts(t *testing.T) {
 	s3, hdfs := servertest.S3(t), servertest.HDFS(t, servertest.HDFSOptions{})
 	bucket, dir := s3.Bucket(t), hdfs.Dir(t)
@@ -28,7 +28,8 @@ func TestServerScripts(t *testing.T) {
 	}
 	slow := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
 	slow.Set(servertest.Faults{Latency: 400 * time.Millisecond, Rate: 200 << 10})
-	// Proxies as slow, each of one command alone: what is on its way when that ends still passes later.
+	// Proxies as slow, each of one command alone: what is on its way when that ends still passes
+	// later.
 	warmed, printed := servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://")), servertest.NewProxy(t, strings.TrimPrefix(s3.Endpoint, "http://"))
 	for _, p := range []*servertest.Proxy{warmed, printed} {
 		p.Set(servertest.Faults{Latency: 400 * time.Millisecond, Rate: 200 << 10})

@@ -19,8 +19,8 @@ import (
 	"testing"
 )
 
-// TestArrows keeps the files of a package in a direction: in the order of files that suits them best,
-// no more of their uses lead back than arrows_ratchet.txt allows.
+// TestArrows keeps the files of a package in a direction: in the order of files that suits them
+// best, no more of their uses lead back than arrows_ratchet.txt allows.
 func TestArrows(t *testing.T) {
 	limits := readLimits(t, "arrows_ratchet.txt")
 	if len(limits) == 0 {

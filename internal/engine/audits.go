@@ -88,8 +88,8 @@ func (s *audits) last(object int) *wire.Audited {
 	return s.verdicts[object]
 }
 
-// add returns a verdict when all local ranks, which are on this node, or all of the world have come,
-// and what they brought. A rank may bring the records of ranks on other nodes.
+// add returns a verdict when all local ranks, which are on this node, or all of the world have
+// come, and what they brought. A rank may bring the records of ranks on other nodes.
 func (s *audits) add(d *iterable.Dataset, noun string, a wire.Audit, world, local int) (*wire.Audited, *wire.Audit, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Sockets returns the sockets of this user's engines on this machine: in the directories that engines
-// use by default, at SHARDFEED_SOCKET and, on Linux, at any other path. Some may belong to engines
-// that have ended.
+// Sockets returns the sockets of this user's engines on this machine: in the directories that
+// engines use by default, at SHARDFEED_SOCKET and, on Linux, at any other path. Some may belong to
+// engines that have ended.
 func Sockets() []string {
 	var found []string
 	for _, dir := range directories() {

@@ -9,8 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/internal/loads"
 )
 
-// A Follower reads the loads of a rank from the engine that listens at a path. Like a check it is not
-// a client. One goroutine uses it.
+// A Follower reads the loads of a rank from the engine that listens at a path. Like a check it is
+// not a client. One goroutine uses it.
 type Follower struct {
 	conn   net.Conn
 	frames wire.Reader

@@ -97,8 +97,8 @@ func TestInventoryRefused(t *testing.T) {
 	}
 }
 
-// One client of a data set gets the documents, in a file beside the socket. Where they were compared
-// before, or cannot be read, there is no file.
+// One client of a data set gets the documents, in a file beside the socket. Where they were
+// compared before, or cannot be read, there is no file.
 func TestDocuments(t *testing.T) {
 	content, failed := []byte("{}"), error(nil)
 	e := testEngine(t, Options{Open: func(ctx context.Context, r Request, p func(wire.Progress)) (*Data, error) {

@@ -93,7 +93,8 @@ func (m *meetings) meet(c *connection, key string, said wire.Meet, answer func(w
 	return nil
 }
 
-// news answers the waiting ranks with the values so far, and makes one of them the carrier if needed.
+// news answers the waiting ranks with the values so far, and makes one of them the carrier if
+// needed.
 func (t *meeting) news(now time.Time) {
 	for c, r := range t.members {
 		if r.answer == nil {

@@ -7,8 +7,8 @@ import (
 import "github.com/shardfeed/shardfeed/shuffle"
 
 // A participant is one consumer's share of an iteration: all batches, or each K-th for one of K
-// torch workers; replicas have the same share. Under the session's lock it calls the consumer, one call at a time, and never
-// again after the end.
+// torch workers; replicas have the same share. Under the session's lock it calls the consumer, one
+// call at a time, and never again after the end.
 type participant struct {
 	join      wire.Join
 	consumer  consumer

@@ -377,8 +377,8 @@ func TestServeReplicasKeep(t *testing.T) {
 	}
 }
 
-// A replica that is killed with slots in its hands ends the others' epoch with an error, and nothing
-// stays.
+// A replica that is killed with slots in its hands ends the others' epoch with an error, and
+// nothing stays.
 func TestServeReplicaKilled(t *testing.T) {
 	all := serveReplicas(t, 3, nil)
 	joinServed(t, all, "0")

@@ -294,8 +294,8 @@ func (r *ring) latest() *generation {
 	return r.newest
 }
 
-// unsent returns a generation that was not sent to a trainer yet, and a descriptor for it that stays
-// valid when the generation goes. It returns nil when the trainer has it.
+// unsent returns a generation that was not sent to a trainer yet, and a descriptor for it that
+// stays valid when the generation goes. It returns nil when the trainer has it.
 func (r *ring) unsent(number uint32, reader int) (*generation, *os.File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

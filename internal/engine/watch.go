@@ -165,8 +165,8 @@ func (r *ring) lookLaterLocked() {
 	r.watch.start(r.look)
 }
 
-// look finds releases that the ring did not hear of. It looks once at the earliest, and twice at the
-// latest, after a flag was set: a ring that waits for long takes no processor.
+// look finds releases that the ring did not hear of. It looks once at the earliest, and twice at
+// the latest, after a flag was set: a ring that waits for long takes no processor.
 func (r *ring) look() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

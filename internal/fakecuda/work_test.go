@@ -11,7 +11,8 @@ import (
 	"unsafe"
 )
 
-// onThread runs f on a thread of its own, without a context, and returns the first code that is not 0.
+// onThread runs f on a thread of its own, without a context, and returns the first code that is not
+// 0.
 func (f *Fake) onThread(do func() []int) int {
 	codes := make(chan []int)
 	go func() {

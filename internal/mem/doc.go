@@ -4,7 +4,7 @@
 // system has them ready, and takes them back for reuse: touching fresh memory costs more than
 // decoding into it. A pool of a [Budget] keeps the memory of an epoch for the next one, until a
 // reservation needs the room. An [Arena] is the buffers of one owner, freed together. A Budget
-// admits streams, each with an [Account] of its bytes by purpose, which is asked before memory is taken. A
-// [Turn] is a batch's place in the line for memory that the account did not reserve. The
+// admits streams, each with an [Account] of its bytes by purpose, which is asked before memory is
+// taken. A [Turn] is a batch's place in the line for memory that the account did not reserve. The
 // package imports nothing of ours.
 package mem

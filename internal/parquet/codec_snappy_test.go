@@ -70,7 +70,8 @@ func (e *elements) whole(t testing.TB) []byte {
 	return b
 }
 
-// randomElements prefers the elements of one kind of data: numbers, text, runs, long literals, or all.
+// randomElements prefers the elements of one kind of data: numbers, text, runs, long literals, or
+// all.
 func randomElements(r *rand.Rand, least int) (e elements) {
 	random := func(n int) []byte {
 		b := make([]byte, n)
@@ -132,8 +133,8 @@ func TestSnappyElements(t *testing.T) {
 	}
 }
 
-// TestSnappyFault: source that cannot be read any more, as of a mapped file that was cut, is a panic
-// that the caller can recover from.
+// TestSnappyFault: source that cannot be read any more, as of a mapped file that was cut, is a
+// panic that the caller can recover from.
 func TestSnappyFault(t *testing.T) {
 	e := randomElements(rand.New(rand.NewPCG(1, 1)), 9000)
 	src := e.whole(t)

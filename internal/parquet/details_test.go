@@ -56,7 +56,8 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// Whatever the bytes hold, parsing returns details or an error, and no more than the bytes can hold.
+// Whatever the bytes hold, parsing returns details or an error, and no more than the bytes can
+// hold.
 func FuzzDetails(f *testing.F) {
 	b := detailed(f)
 	f.Add(b)

@@ -16,9 +16,9 @@ import (
 )
 
 // tempPrefix marks segments that are being written. The writer locks its file, so a file without a
-// lock belongs to a writer that has ended. A file older than tempAge counts as abandoned where files
-// cannot be locked. Locks of files younger than newAge are not examined: the writer makes its file
-// first and then locks it.
+// lock belongs to a writer that has ended. A file older than tempAge counts as abandoned where
+// files cannot be locked. Locks of files younger than newAge are not examined: the writer makes its
+// file first and then locks it.
 const (
 	tempPrefix = "tmp-"
 	tempAge    = time.Hour

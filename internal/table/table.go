@@ -10,7 +10,8 @@ import (
 // Gap is the number of spaces between two columns.
 const Gap = 2
 
-// Text formats lines of cells as a table. Columns marked in right, if any, are aligned to the right.
+// Text formats lines of cells as a table. Columns marked in right, if any, are aligned to the
+// right.
 func Text(lines [][]string, right []bool) string {
 	widths := make([]int, len(lines[0]))
 	for _, line := range lines {

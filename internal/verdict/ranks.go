@@ -33,7 +33,8 @@ type named struct {
 // group selects the ranks that hold up the job. It returns nil if no loop has begun.
 //
 // In a synchronous job, ranks that have their batches wait for the others in collectives, outside
-// of next(), so a rank that waits much longer in next() than the median of the others holds them up.
+// of next(), so a rank that waits much longer in next() than the median of the others holds them
+// up.
 func group(f Facts) *named {
 	ranks := slices.DeleteFunc(slices.Clone(f.Ranks), func(r Rank) bool { return r.Loop <= 0 })
 	if len(ranks) == 0 {

@@ -166,8 +166,8 @@ func workersFor(function, step float64) int {
 // mostWorkers bounds the workers that a cure names.
 const mostWorkers = 16
 
-// more is how many workers would have kept up: the present ones, and the part that was missing. It is
-// at most twice as many, or mostWorkers.
+// more is how many workers would have kept up: the present ones, and the part that was missing. It
+// is at most twice as many, or mostWorkers.
 func more(s *scene) int {
 	loop, missing, most := s.ranks.settledLoop.Seconds(), s.ranks.settled[wait.Map].Seconds(), max(mostWorkers, 2*s.Map.Workers)
 	if loop <= missing {

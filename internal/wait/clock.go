@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// began is one instant on the clocks of Go and of the system. If the process was interrupted between
-// the two, they are read again.
+// began is one instant on the clocks of Go and of the system. If the process was interrupted
+// between the two, they are read again.
 var began = func() (b struct {
 	at     time.Time
 	system int64

@@ -51,8 +51,8 @@ func (p place) String() string {
 	return p.container + "@" + p.host
 }
 
-// locate cuts a path into its container, as a place is spelled, and the key. Pages follow no order that
-// a key could continue: accounts with a hierarchical namespace list by directory.
+// locate cuts a path into its container, as a place is spelled, and the key. Pages follow no order
+// that a key could continue: accounts with a hierarchical namespace list by directory.
 func locate(path string) (bucket.Location, error) {
 	text, key, _ := strings.Cut(path, "/")
 	p, err := parsePlace(text)

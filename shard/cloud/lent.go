@@ -7,8 +7,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// Lent fetches tokens that a catalog lends: the first one, and what it is asked for after that. read
-// takes a token out of credentials.
+// Lent fetches tokens that a catalog lends: the first one, and what it is asked for after that.
+// read takes a token out of credentials.
 func Lent(first shard.Credentials, renew shard.Renew, read func(shard.Credentials) (Token, error)) Fetch {
 	var used atomic.Bool
 	return func(ctx context.Context) (Token, error) {

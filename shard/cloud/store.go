@@ -23,8 +23,8 @@ type Options struct {
 	Locate func(path string) (bucket.Location, error)
 	// Start reads the settings, at the first use. It asks no server.
 	Start func() (Service, error)
-	// Lend returns a store that reads what is below a place with credentials that a catalog lends, or
-	// errors.ErrUnsupported.
+	// Lend returns a store that reads what is below a place with credentials that a catalog lends,
+	// or errors.ErrUnsupported.
 	Lend func(at bucket.Location, first shard.Credentials, renew shard.Renew) (*Store, error)
 
 	Web    web.Options

@@ -12,8 +12,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// TestFirstContact: a server that refuses connections is waited for, as one that restarts, for as long
-// as RetryFor says.
+// TestFirstContact: a server that refuses connections is waited for, as one that restarts, for as
+// long as RetryFor says.
 func TestFirstContact(t *testing.T) {
 	both := map[string]string{
 		"dfs.nameservices": "ns", "dfs.ha.namenodes.ns": "a,b",

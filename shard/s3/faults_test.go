@@ -183,8 +183,9 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestTries: a server that does not answer is waited for, with a note, for as long as RetryFor says,
-// and progress starts the time again. An unknown host is waited for once its server has answered.
+// TestTries: a server that does not answer is waited for, with a note, for as long as RetryFor
+// says, and progress starts the time again. An unknown host is waited for once its server has
+// answered.
 func TestTries(t *testing.T) {
 	var notes []string
 	s := New(Options{RetryFor: 3 * time.Second, Events: Events{Waiting: func(text string) { notes = append(notes, text) }}})

@@ -17,8 +17,8 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 )
 
-// A cacheGateway is what caches put before S3. It checks no signature, may lie below a path, and may
-// redirect reads to the node that holds the object.
+// A cacheGateway is what caches put before S3. It checks no signature, may lie below a path, and
+// may redirect reads to the node that holds the object.
 type cacheGateway struct {
 	server   *servertest.S3Server
 	path     string // before the bucket

@@ -21,9 +21,10 @@
 //
 // A look at a file is a request for its first byte, since signed URLs permit no HEAD. Nearby ranges
 // are read as one, long ones in parts, several at once under a driver.Window for each server, which
-// is not wider than what the server's header RateLimit leaves. A server has to serve ranges. Redirects are followed here, up to 5 each time, from https to https
-// only, and another server than the address's gets no header of Options. Transient faults are
-// retried until RetryFor has passed without a byte, after the pause that Retry-After asks for.
+// is not wider than what the server's header RateLimit leaves. A server has to serve ranges.
+// Redirects are followed here, up to 5 each time, from https to https only, and another server than
+// the address's gets no header of Options. Transient faults are retried until RetryFor has passed
+// without a byte, after the pause that Retry-After asks for.
 //
 // # Resources
 //

@@ -87,8 +87,8 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 }
 
 // OpenPinned returns an object of a shard that is read from a URL whose content never changes: only
-// its size is compared. Up to hole bytes between two ranges are read over, and chunk bytes are worth
-// a request, as of shard.Chunked. Errors name sh.URI.
+// its size is compared. Up to hole bytes between two ranges are read over, and chunk bytes are
+// worth a request, as of shard.Chunked. Errors name sh.URI.
 func (s *Store) OpenPinned(ctx context.Context, location string, sh shard.Shard, hole, chunk int64) (shard.Object, error) {
 	o, err := s.openAt(ctx, location, sh)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The names that only tests use are found, except methods that an interface wants and fields with tags.
+// The names that only tests use are found, except methods that an interface wants and fields with
+// tags.
 func TestUnused(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -201,8 +201,8 @@ func interfacesOf(pkgs []*packages.Package) []*types.Interface {
 	return out
 }
 
-// implemented reports whether a method belongs to an interface that the type implements. errors.Is and
-// its kind look for methods that no declared interface has.
+// implemented reports whether a method belongs to an interface that the type implements. errors.Is
+// and its kind look for methods that no declared interface has.
 func implemented(t *types.Named, m *types.Func, interfaces []*types.Interface) bool {
 	if slices.Contains([]string{"Is", "As", "Unwrap", "String", "Error"}, m.Name()) {
 		return true

@@ -13,8 +13,8 @@ import (
 )
 
 // A quietLink is woken by the trainer's frames and its end, and by nothing else. Go's poller would
-// also be woken each time that the trainer reads a batch, since the socket takes more then: once for
-// each replica and batch, at the cost of a thread that wakes for nothing.
+// also be woken each time that the trainer reads a batch, since the socket takes more then: once
+// for each replica and batch, at the cost of a thread that wakes for nothing.
 type quietLink struct {
 	sock     *os.File // blocking, so that it is not in Go's poller
 	fd       syscall.RawConn

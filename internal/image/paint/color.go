@@ -48,8 +48,8 @@ func gray(r, g, b byte) byte {
 // cut is v as a byte: cut off to a whole number between 0 and 255.
 func cut(v float32) byte { return byte(max(0, min(int32(v), 255))) }
 
-// hue turns the hue of each pixel by f of a circle: torchvision's _rgb_to_hsv and _hsv_to_rgb, whose
-// roundings it keeps. The conversions of products keep them from being fused with sums.
+// hue turns the hue of each pixel by f of a circle: torchvision's _rgb_to_hsv and _hsv_to_rgb,
+// whose roundings it keeps. The conversions of products keep them from being fused with sums.
 func hue(pixels resize.Row, f float32) {
 	var unit [256]float32
 	var grays [256]byte

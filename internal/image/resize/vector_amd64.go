@@ -15,8 +15,8 @@ func scaleRow(o *uint32, rgb *byte, first *int32, weight *int16, n, quads int)
 //go:noescape
 func sumRows(o *uint64, rows **uint32, weight *uint32, n, pairs int)
 
-// scaleRowWide is scaleRow of the bicubic filter: after the four and four weights' upper parts, which
-// count 256 times, come their lower bytes.
+// scaleRowWide is scaleRow of the bicubic filter: after the four and four weights' upper parts,
+// which count 256 times, come their lower bytes.
 //
 //go:noescape
 func scaleRowWide(o *uint32, rgb *byte, first *int32, weight *int16, n, quads int)

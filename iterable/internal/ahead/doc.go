@@ -30,10 +30,10 @@
 //
 // # Trails
 //
-// Each load keeps a trail of the causes of its delay: memory (room), its bytes (storage, cache), decoders
-// and decoding (decode). [Reader.Await] adds the part of it during which the consumer waited to the
-// consumer's trail; a consumer that waits for nothing reads no clock. While a trace follows the
-// stream, loads are recorded with their trails when they are ready.
+// Each load keeps a trail of the causes of its delay: memory (room), its bytes (storage, cache),
+// decoders and decoding (decode). [Reader.Await] adds the part of it during which the consumer
+// waited to the consumer's trail; a consumer that waits for nothing reads no clock. While a trace
+// follows the stream, loads are recorded with their trails when they are ready.
 //
 // The package knows row groups, rules and memory, and neither data sets nor orders.
 package ahead

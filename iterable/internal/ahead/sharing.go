@@ -45,8 +45,8 @@ type sharedBlock struct {
 }
 
 // join returns the block of some rows when another stream has it, waiting for one that is being
-// decoded: what held that one up is added to the trail of the caller's load. It returns nil when the
-// caller must decode it, and report the result with settle.
+// decoded: what held that one up is added to the trail of the caller's load. It returns nil when
+// the caller must decode it, and report the result with settle.
 func (s *Sharing) join(ctx context.Context, rows sharedRows, trail *wait.Trail) (b *rowgroup.Block, places []uint32, err error) {
 	for {
 		began := wait.Now()

@@ -11,9 +11,9 @@ import (
 	"sort"
 )
 
-// A count segment is one file of kept counts: how many samples units of shards have under rules, the
-// texts whose tokens were counted, and deleted rows of tables. It is written once, under another
-// name, and never changed; all integers are little-endian.
+// A count segment is one file of kept counts: how many samples units of shards have under rules,
+// the texts whose tokens were counted, and deleted rows of tables. It is written once, under
+// another name, and never changed; all integers are little-endian.
 //
 //	header, 32 bytes
 //	 0   8  "sfcount1"

@@ -45,8 +45,8 @@ func shareOf(ctx context.Context, d *Data, dir string, number int, counted func(
 	return units, totals, err
 }
 
-// sharedRules are rules that nodes count together: packings and buckets of titles, of all rows and of
-// rows that a filter, parts and a sample choose before.
+// sharedRules are rules that nodes count together: packings and buckets of titles, of all rows and
+// of rows that a filter, parts and a sample choose before.
 func sharedRules() map[string]Options {
 	pack := func(strategy rule.PackStrategy) *Pack {
 		return &Pack{Pack: rule.Pack{Columns: map[string]int{"title": 64}, Strategy: strategy}}

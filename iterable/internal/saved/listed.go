@@ -9,7 +9,8 @@ import (
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
-// SharedManifest returns [ManifestOf] of m, or the saved one if they are equal, so that one is held.
+// SharedManifest returns [ManifestOf] of m, or the saved one if they are equal, so that one is
+// held.
 func SharedManifest(m *rowgroup.Reader, saved *shuffle.Manifest) *shuffle.Manifest {
 	if saved == nil || len(saved.Shards) != len(m.Shards()) || !slices.EqualFunc(saved.Groups, m.Groups(), sameGroup) {
 		return ManifestOf(m)

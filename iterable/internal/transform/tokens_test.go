@@ -47,7 +47,8 @@ func shown(s *column.Schema) string {
 	return strings.Join(all, " ")
 }
 
-// Columns of tokens take the places of texts that nothing needs any more, in the order of the files.
+// Columns of tokens take the places of texts that nothing needs any more, in the order of the
+// files.
 func TestColumnsOfTokens(t *testing.T) {
 	both := []string{"a", "b"}
 	for _, c := range []struct {

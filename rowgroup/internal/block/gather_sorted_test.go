@@ -91,8 +91,8 @@ func TestSortedTexts(t *testing.T) {
 	}
 }
 
-// somePicks are random, or the next rows of random blocks, as those of a shuffled stream, from which
-// one row in some is left out.
+// somePicks are random, or the next rows of random blocks, as those of a shuffled stream, from
+// which one row in some is left out.
 func somePicks(r *rand.Rand, blocks, rows, n int) []Pick {
 	picks := randomPicks(r, blocks, rows, n)
 	if r.IntN(3) == 0 {

@@ -40,8 +40,9 @@ func (l *Listing) made(b *Block) bool {
 	})
 }
 
-// List makes lists in the blocks of one unit that lack them. They take memory of the arenas that newArena returns, which leave their meter as the blocks have. Only the
-// goroutine that decoded the blocks may call List, before it hands them on.
+// List makes lists in the blocks of one unit that lack them. They take memory of the arenas that
+// newArena returns, which leave their meter as the blocks have. Only the goroutine that decoded the
+// blocks may call List, before it hands them on.
 func List(l Listing, blocks []*Block, newArena func() *mem.Arena) error {
 	w := listWriter{
 		Listing: &l, newArena: newArena,

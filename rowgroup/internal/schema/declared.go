@@ -15,8 +15,8 @@ type listSize struct {
 	tensor *column.Tensor // nil: they are lists
 }
 
-// A declared holds a writer's declarations of columns beyond parquet's types, by the names of Fields
-// joined with dots.
+// A declared holds a writer's declarations of columns beyond parquet's types, by the names of
+// Fields joined with dots.
 type declared struct {
 	sizes    map[string]listSize
 	features map[string]feature

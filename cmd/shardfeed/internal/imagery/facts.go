@@ -58,7 +58,8 @@ func (f *Facts) field(node *column.Field, path string, found Columns) *column.Fi
 	return &to
 }
 
-// factFields are the members of an image: null where the value is not an image, or its header is damaged.
+// factFields are the members of an image: null where the value is not an image, or its header is
+// damaged.
 func factFields(files bool) []*column.Field {
 	text := func(name string) *column.Field {
 		return &column.Field{Name: name, Kind: column.Binary, Type: column.TypeString, Nullable: true}

@@ -54,8 +54,8 @@ type story struct {
 // A history has the stories of engines by their ids. Engines that do not answer have their sockets.
 type history map[string]*story
 
-// add adds a look, and forgets what is old. It returns the changes: each engine with only its newest
-// point.
+// add adds a look, and forgets what is old. It returns the changes: each engine with only its
+// newest point.
 func (h history) add(v watch.View) history {
 	changes := history{}
 	for i := range v.Engines {

@@ -13,8 +13,8 @@ const (
 	// MaxGather is the number of rows that are gathered at once.
 	MaxGather = 1024
 
-	// GatherBytes bounds the memory of the rows that are gathered at once, unless one row takes more.
-	// No account counts it.
+	// GatherBytes bounds the memory of the rows that are gathered at once, unless one row takes
+	// more. No account counts it.
 	GatherBytes = 8 << 20
 )
 

@@ -26,7 +26,8 @@ type Table struct {
 	cells  [][]string // by row
 }
 
-// NewTable makes a table of rows of the schema. It cuts lists after items, and other values unless full.
+// NewTable makes a table of rows of the schema. It cuts lists after items, and other values unless
+// full.
 func NewTable(schema *column.Schema, full bool, items int) *Table {
 	return &Table{plain: jsonl.NewPlain(schema, items), schema: schema, full: full}
 }

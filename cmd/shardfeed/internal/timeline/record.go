@@ -29,8 +29,8 @@ const (
 
 // An item is an event of a trainer: 8 integers of 8 bytes, little-endian.
 //
-// A next() has the cause of its last part as its epoch, and that part's start as its step. It becomes
-// two items.
+// A next() has the cause of its last part as its epoch, and that part's start as its step. It
+// becomes two items.
 //
 // A batch comes with its number of marks as its start, and ends when it was finished. The time when
 // it was handed out follows in 8 bytes, and then its marks as in a slot, see package engine. It
@@ -88,8 +88,8 @@ type source struct {
 }
 
 // Record reads the events of a trainer until they end, follows the loads of its engine, and writes
-// the file. It answers each About with one byte once loads are recorded. A trainer that dies leaves a
-// file that is not complete.
+// the file. It answers each About with one byte once loads are recorded. A trainer that dies leaves
+// a file that is not complete.
 func Record(ctx context.Context, from io.Reader, answers io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &recording{stop: cancel, known: map[source]bool{}}

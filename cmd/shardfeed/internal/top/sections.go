@@ -72,7 +72,8 @@ func (f Frame) row(cells ...string) string {
 	return line.String()
 }
 
-// sessions draws a table of the ranks of the open data sets. It highlights the rank that waits most.
+// sessions draws a table of the ranks of the open data sets. It highlights the rank that waits
+// most.
 func (f Frame) sessions(e *watch.Engine) []string {
 	if len(e.Now.Sessions) == 0 {
 		return nil
