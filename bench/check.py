@@ -25,6 +25,7 @@ REWRITTEN = {
     "sources": ("hash(id + 7)", 2_048, "snappy"),
     "products": ("hash(id + 7)", 4_096, "snappy"),
     "photos": ("hash(id + 7)", 2_048, "snappy"),
+    "scenes": ("hash(id + 7)", 2_048, "snappy"),
 }
 
 

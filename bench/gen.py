@@ -22,6 +22,8 @@
     products    8 files x 1,000 rows, 2 row groups: id, img_jpg (the pictures of shop), label
     photos      8 files x 400 rows, 2 row groups: id, img_jpg (JPEG of about 500 x 375, half a byte
                 a pixel: photos.py), label
+    scenes      4 files x 240 photos, 2 row groups: id, image, mask (PNG of 21 classes), boxes and
+                labels (1 to 14)
     short       8 files x 150,000 rows, 6 row groups, pyarrow's defaults: id, title, query,
                 token_ids list<int32> of 8 to 40, and numbers with nulls; about 370 bytes a row
     texts       6 files x 1,500 documents, 3 row groups, zstd: id, text (English and code of
@@ -53,7 +55,7 @@ import again
 
 LABELS = [f"분류{i // 100}>중분류{i // 10 % 10}>소분류{i % 10}" for i in range(1000)]
 VOCABULARY = 50_257
-PICTURES = {"shop": 1000, "shop_plain": 1000, "products": 1000, "photos": 400}  # distinct ones; each is used many times
+PICTURES = {"shop": 1000, "shop_plain": 1000, "products": 1000, "photos": 400, "scenes": 400}  # distinct ones; each is used many times
 
 # set -> files, rows of a file, row groups of a file, options of the writer
 SETS = {
@@ -72,6 +74,7 @@ SETS = {
     "sources": (64, 25_000, 10, {"compression": "snappy"}),
     "products": (8, 1_000, 2, {"compression": "snappy", "use_dictionary": ["label"]}),
     "photos": (8, 400, 2, {"compression": "snappy", "use_dictionary": ["label"]}),
+    "scenes": (4, 240, 2, {"compression": "none"}),
     "short": (8, 150_000, 6, {"compression": "snappy"}),
     "texts": (6, 1_500, 3, {"compression": "zstd"}),
     "small_groups": (20, 5_000, 50, {"compression": "zstd"}),
@@ -138,6 +141,24 @@ def products(r, file, rows, files, pictures):
         "img_jpg": pa.array([pictures[j] for j in r.integers(0, len(pictures), rows)], pa.binary()),
         "label": pa.array([LABELS[j] for j in r.integers(0, 1000, rows)]),
     }
+
+
+def scenes(r, file, rows, files, pictures):
+    each = [scene(r, pictures[j]) for j in r.integers(0, len(pictures), rows)]
+    ids = np.arange(file * rows, (file + 1) * rows)
+    return {"id": ids} | {name: pa.array([row[name] for row in each]) for name in each[0]}
+
+
+def scene(r, jpeg):
+    """A photograph with a mask of areas of 40 pixels, and boxes."""
+    w, h = Image.open(io.BytesIO(jpeg)).size
+    classes = Image.fromarray(r.integers(0, 21, (h // 40 + 1, w // 40 + 1), np.uint8))
+    mask = io.BytesIO()
+    classes.resize((w, h), Image.Resampling.NEAREST).save(mask, "PNG")
+    k = int(r.integers(1, 15))
+    x, y = r.uniform(0, w - 20, k), r.uniform(0, h - 20, k)
+    boxes = np.stack([x, y, x + r.uniform(5, 200, k), y + r.uniform(5, 200, k)], 1).clip(0, [w, h, w, h])
+    return {"image": jpeg, "mask": mask.getvalue(), "boxes": boxes.tolist(), "labels": r.integers(0, 80, k).tolist()}
 
 
 def tokens(r, file, rows, files, pictures):
@@ -257,6 +278,7 @@ MAKERS = {
     "sources": (tabular, 3),
     "products": (products, 8),
     "photos": (products, 8),
+    "scenes": (scenes, 12),
     "short": (short, 9),
     "texts": (documents_of_texts, 10),
     "small_groups": (tokens, 11),
@@ -292,7 +314,7 @@ def make(name, out, scale, processes):
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     with concurrent.futures.ProcessPoolExecutor(processes) as pool:
-        draw = photo if name == "photos" else picture
+        draw = photo if base in ("photos", "scenes") else picture
         pictures = list(pool.map(draw, range(PICTURES.get(base, 0)), chunksize=50))
         jobs = [pool.submit(write, name, file, files, unfinished, pictures) for file in range(files)]
         for job in jobs:

@@ -32,6 +32,7 @@ import limits
 import noise
 import process
 import ray_train
+import scenes
 import servers
 import shaping
 import storage
@@ -49,7 +50,7 @@ def main():
     checks = [c for c in limits.checks(directory) if args.only in c.name]
     races = [r for r in storage.races() if args.only in r.name]
     chosen = [c for c in filters.checks(directory) if args.only in c.name]
-    modules = (shaping, tokenizing, images, ray_train, agreement, tier, deleted)
+    modules = (shaping, tokenizing, images, scenes, ray_train, agreement, tier, deleted)
     shaped = [c for module in modules for c in module.checks(directory) if args.only in c.name]
     remote = [c for module in (storage_limits, hubs) for c in module.checks() if args.only in c.name]
     sets = [r.data for r in rows] + [c.data for c in checks] + [name for r in races + remote + chosen + shaped for name in r.sets]
