@@ -31,9 +31,9 @@ type Batch struct {
 	Position int64         // rows of the epoch before this step, over all ranks
 	State    shuffle.State // resumes after this batch
 
-	// Sum counts the batch's rows for the audit of its epoch; see package audit. Under Options.Hashes
-	// Hashes has the sum of the hashes up to each row that is valid or lost, in the order of the
-	// epoch, and Gaps are the places there of the lost ones.
+	// Sum counts the batch's rows for the audit of its epoch; see package audit. Under
+	// Options.Hashes Hashes has the sum of the hashes up to each row that is valid or lost, in the
+	// order of the epoch, and Gaps are the places there of the lost ones.
 	Sum    audit.Sum
 	Hashes []uint64
 	Gaps   []int32

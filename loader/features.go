@@ -25,9 +25,9 @@ type Features struct {
 	// timestamp, which dates and timestamps may become.
 	Cast map[string]DType
 
-	// Hash gives a value the number of its bucket: the hash that package rule describes, with salt 0,
-	// modulo the buckets. It is an int64 unless Cast says otherwise. Texts and binary
-	// values can be hashed too.
+	// Hash gives a value the number of its bucket: the hash that package rule describes, with salt
+	// 0, modulo the buckets. It is an int64 unless Cast says otherwise. Texts and binary values can
+	// be hashed too.
 	Hash map[string]int64
 
 	// Scale subtracts a mean and divides by a deviation, in float64, and rounds once: to float64

@@ -154,8 +154,8 @@ func TestMatricesOfLoads(t *testing.T) {
 	}
 }
 
-// A value that does not fit fails the batch that gets it, as where collate makes the matrix, and not
-// those before.
+// A value that does not fit fails the batch that gets it, as where collate makes the matrix, and
+// not those before.
 func TestMatricesOfLoadsMisfit(t *testing.T) {
 	ds := openTable(t, iterable.Options{Resources: iterable.Resources{Budget: iterable.NewBudget(0)}}, 1e39)
 	read := func(kept bool) (int, string) {

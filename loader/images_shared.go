@@ -10,7 +10,8 @@ import (
 )
 
 // An imageShare is the columns of images, or the views of one, that are made of the same files.
-// Each file is decoded once for all of them. The first column draws, and reserves the memory of all.
+// Each file is decoded once for all of them. The first column draws, and reserves the memory of
+// all.
 type imageShare struct{ columns []*imageColumn }
 
 // shareImages finds the columns of the same files. It leaves out columns that follow the draw of
