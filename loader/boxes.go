@@ -144,7 +144,7 @@ func (s *Shape) listNamed(name string) (p listPlace, err error) {
 	case err != nil:
 		return p, errMany
 	case f == nil || f.Made:
-		return p, fmt.Errorf("no column %q is read", name)
+		return p, notRead(name, s.schema.Fields)
 	case f.Kind != column.List:
 		return p, fmt.Errorf("column %q is %v, and must be a list", name, f)
 	}

@@ -346,7 +346,7 @@ func TestBoxesRefused(t *testing.T) {
 		{"good", map[string]boxes.Options{"boxes": with("labels", "words", "views"), "one": {Of: "other", KeepAll: true}, "three": {Of: "other", KeepAll: true}, "flat": of}, ""},
 		{"options", map[string]boxes.Options{"boxes": {MinSize: -1, Of: "other"}}, `Boxes["boxes"] is invalid: MinSize must be a number of at least 0, got -1`},
 		{"of nothing", map[string]boxes.Options{"boxes": {Of: "img"}}, `Boxes["boxes"] does not apply: it is of "img", which must be a column of Images with one picture a row`},
-		{"no column", map[string]boxes.Options{"box": of}, `Boxes["box"] does not apply: no column "box" is read`},
+		{"no column", map[string]boxes.Options{"box": of}, `Boxes["box"] does not apply: no such column is read; there is "boxes"`},
 		{"no list", map[string]boxes.Options{"label": of}, `Boxes["label"] does not apply: column "label" is int32, and must be a list`},
 		{"words", map[string]boxes.Options{"words": of}, `Boxes["words"] does not apply: column "words" is list<string>; boxes are numbers`},
 		{"fives", map[string]boxes.Options{"fives": of}, `Boxes["fives"] does not apply: column "fives" is list<list<float>[5]>; boxes are 4 numbers each`},

@@ -117,7 +117,7 @@ func bindPads(pads []Padding, s *column.Schema) ([]*padder, error) {
 	for _, f := range s.Fields {
 		names[f.Name]++
 	}
-	var errs []error
+	problems := option.List{New: newProblem}
 	var bound []*padder
 	seen := map[string]bool{}
 	for _, p := range pads {
@@ -133,11 +133,11 @@ func bindPads(pads []Padding, s *column.Schema) ([]*padder, error) {
 			err = b.addNames(names)
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("loader: pad %q: %w", p.Column, err))
+			problems.Add(fmt.Sprintf("Pad[%q]", p.Column), "does not apply: %v", err)
 		}
 		bound = append(bound, b)
 	}
-	return bound, errors.Join(errs...)
+	return bound, problems.Err()
 }
 
 // addNames counts the names of the columns that the padder adds, which must be new.
@@ -161,7 +161,7 @@ func (p *padder) addNames(names map[string]int) error {
 func bindPad(p Padding, s *column.Schema) (*padder, error) {
 	at := slices.IndexFunc(s.Fields, func(f *column.Field) bool { return f.Name == p.Column })
 	if at < 0 {
-		return nil, errors.New("no such column is read")
+		return nil, notRead(p.Column, s.Fields)
 	}
 	b := &padder{Padding: p, at: at, field: s.Fields[at]}
 	b.levels = len(p.Levels(b.field))

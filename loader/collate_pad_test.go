@@ -214,20 +214,20 @@ func TestPadRefuses(t *testing.T) {
 		pads []Padding
 		want string
 	}{
-		{[]Padding{{Column: "id"}}, `loader: pad "id": no such column is read`},
-		{[]Padding{{Column: "vector"}}, `loader: pad "vector": it is list<int32>[4]; only ragged lists are padded`},
-		{[]Padding{{Column: "label"}}, `loader: pad "label": it is int32; only ragged lists are padded`},
-		{[]Padding{{Column: "names"}}, `loader: pad "names": it is list<string>; only lists of fixed-width values, or of lists of them, are padded`},
-		{[]Padding{{Column: "nested"}}, `loader: pad "nested": there is a column "nested_lengths_2" already; name lengths and mask otherwise`},
-		{[]Padding{{Column: "nested", Within: []PadSize{{}, {}}}}, `loader: pad "nested": it is list<list<int32>>, and sizes of 3 levels of lists are given; it has 2 that are padded`},
-		{[]Padding{{Column: "nested", Max: 3, ToMax: true, Within: []PadSize{{}}}}, `loader: pad "nested": it is list<list<int32>>, and batches of one shape need the length of each level of lists`},
-		{[]Padding{{Column: "twice"}}, `loader: pad "twice": the schema has more than one column of that name`},
-		{[]Padding{{Column: "ids"}, {Column: "ids"}}, `loader: pad "ids": it is padded twice`},
-		{[]Padding{{Column: "ids", Lengths: "label"}}, `loader: pad "ids": there is a column "label" already; name lengths and mask otherwise`},
-		{[]Padding{{Column: "ids", Lengths: "m", Mask: "m"}}, `loader: pad "ids": there is a column "m" already; name lengths and mask otherwise`},
-		{[]Padding{{Column: "ids", Value: 0.5}}, `loader: pad "ids": items are int32, which does not hold 0.5 exactly (float64)`},
-		{[]Padding{{Column: "bytes", Value: 1}}, `loader: pad "bytes": items are uuid: give its text, or its 16 bytes, not 1 (int)`},
-		{[]Padding{{Column: "id"}, {Column: "label"}}, "loader: pad \"id\": no such column is read\nloader: pad \"label\": it is int32; only ragged lists are padded"},
+		{[]Padding{{Column: "id"}}, `Pad["id"] does not apply: no such column is read; there is "ids"`},
+		{[]Padding{{Column: "vector"}}, `Pad["vector"] does not apply: it is list<int32>[4]; only ragged lists are padded`},
+		{[]Padding{{Column: "label"}}, `Pad["label"] does not apply: it is int32; only ragged lists are padded`},
+		{[]Padding{{Column: "names"}}, `Pad["names"] does not apply: it is list<string>; only lists of fixed-width values, or of lists of them, are padded`},
+		{[]Padding{{Column: "nested"}}, `Pad["nested"] does not apply: there is a column "nested_lengths_2" already; name lengths and mask otherwise`},
+		{[]Padding{{Column: "nested", Within: []PadSize{{}, {}}}}, `Pad["nested"] does not apply: it is list<list<int32>>, and sizes of 3 levels of lists are given; it has 2 that are padded`},
+		{[]Padding{{Column: "nested", Max: 3, ToMax: true, Within: []PadSize{{}}}}, `Pad["nested"] does not apply: it is list<list<int32>>, and batches of one shape need the length of each level of lists`},
+		{[]Padding{{Column: "twice"}}, `Pad["twice"] does not apply: the schema has more than one column of that name`},
+		{[]Padding{{Column: "ids"}, {Column: "ids"}}, `Pad["ids"] does not apply: it is padded twice`},
+		{[]Padding{{Column: "ids", Lengths: "label"}}, `Pad["ids"] does not apply: there is a column "label" already; name lengths and mask otherwise`},
+		{[]Padding{{Column: "ids", Lengths: "m", Mask: "m"}}, `Pad["ids"] does not apply: there is a column "m" already; name lengths and mask otherwise`},
+		{[]Padding{{Column: "ids", Value: 0.5}}, `Pad["ids"] does not apply: items are int32, which does not hold 0.5 (float64) exactly`},
+		{[]Padding{{Column: "bytes", Value: 1}}, `Pad["bytes"] does not apply: items are uuid: give its text, or its 16 bytes, not 1 (int)`},
+		{[]Padding{{Column: "id"}, {Column: "label"}}, "Pad[\"id\"] does not apply: no such column is read; there is \"ids\"\nPad[\"label\"] does not apply: it is int32; only ragged lists are padded"},
 	} {
 		_, err := bindPads(c.pads, schema)
 		if err == nil || err.Error() != c.want {

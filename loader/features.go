@@ -169,6 +169,11 @@ func checkPattern(p *option.List, field, name string) {
 
 var errMany = errors.New("the schema has more than one column of that name")
 
+// notRead is the error of a name that no column has.
+func notRead(name string, fields []*column.Field) error {
+	return errors.New("no such column is read" + option.Near(name, column.Paths(fields), column.Names(fields)))
+}
+
 // matches returns the columns that match a name or a pattern, in order. Patterns leave out columns
 // that no shard has.
 func matches(s *column.Schema, name string) (at []int, err error) {
@@ -184,7 +189,7 @@ func matches(s *column.Schema, name string) (at []int, err error) {
 		return at, nil
 	}
 	if !column.IsPattern(name) {
-		return nil, errors.New("no such column is read")
+		return nil, notRead(name, s.Fields)
 	}
 	for i, f := range s.Fields {
 		if column.MatchesName(name, f.Name) && !f.Made {

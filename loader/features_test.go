@@ -108,7 +108,7 @@ func TestFeaturesRefused(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"no such column", Options{Features: Features{Cast: map[string]DType{"nope": {Type: column.TypeInt32}}}}, `Cast["nope"] does not apply: no such column is read`},
+		{"no such column", Options{Features: Features{Cast: map[string]DType{"nope": {Type: column.TypeInt32}}}}, `Cast["nope"] does not apply: no such column is read; there is "id", "num_a", "price", "word", "num_b", "pair", "ids", "words", "_row", "on", "a/b"`},
 		{"no match", Options{Features: stack("n?pe*")}, `Stack["x"] cannot have "n?pe*": no column that is read matches it`},
 		{"text", Options{Features: Features{Cast: map[string]DType{"word": {Type: column.TypeInt32}}}}, `Cast["word"] does not apply to column "word": it is string, which is not a number`},
 		{"texts in lists", Options{Features: Features{Hash: map[string]int64{"words": 4}}}, `Hash["words"] does not apply to column "words": it is list<string>; only lists of fixed-width values can be changed`},
@@ -122,16 +122,16 @@ func TestFeaturesRefused(t *testing.T) {
 		{"kept stranger", Options{Features: Features{Stack: []Stack{{Name: "x", Columns: []string{"id"}, Keep: []string{"price"}}}}}, `Stack["x"] keeps column "price", which is not in it`},
 		{"taken name", Options{Features: Features{Stack: []Stack{{Name: "word", Columns: []string{"id"}}}}}, `Stack["word"] must have another name: the batch has a column "word" already`},
 		{"cast of a member", Options{Features: Features{Stack: stack("id").Stack, Cast: map[string]DType{"id": {Type: column.TypeInt8}}}}, `Cast["id"] names a column of Stack "x", whose type is that of all its columns; leave it out, or keep the column`},
-		{"null that does not fit", Options{Features: Features{Stack: []Stack{{Name: "x", Columns: []string{"id"}, Type: column.TypeInt8, Null: 300}}}}, `Stack["x"] cannot have column "id": replacing nulls: items are int8, which does not hold 300 exactly (int)`},
+		{"null that does not fit", Options{Features: Features{Stack: []Stack{{Name: "x", Columns: []string{"id"}, Type: column.TypeInt8, Null: 300}}}}, `Stack["x"] cannot have column "id": replacing nulls: items are int8, which does not hold 300 (int) exactly`},
 		{"made columns have no pattern", Options{Features: stack("_r*")}, `Stack["x"] cannot have "_r*": no column that is read matches it`},
 		{
 			"all at once",
 			Options{Features: Features{Cast: map[string]DType{"nope": {Type: column.TypeInt32}, "word": {Type: column.TypeInt8}}, Stack: stack("ids").Stack}},
-			"Cast[\"nope\"] does not apply: no such column is read\nStack[\"x\"] cannot have column \"ids\": it is list<int32>; only lists of numbers with one size have a feature for each item\n" +
+			"Cast[\"nope\"] does not apply: no such column is read; there is \"id\", \"num_a\", \"price\", \"word\", \"num_b\", \"pair\", \"ids\", \"words\", \"_row\", \"on\", \"a/b\"\nStack[\"x\"] cannot have column \"ids\": it is list<int32>; only lists of numbers with one size have a feature for each item\n" +
 				`Cast["word"] does not apply to column "word": it is string, which is not a number`,
 		},
 		{"made column", Options{Features: Features{Cast: map[string]DType{"_row": {Type: column.TypeInt32}}}}, `Cast["_row"] does not apply to column "_row", which is made and in no shard`},
-		{"padded", Options{Features: stack("id"), Pad: []Padding{{Column: "x"}}}, `loader: pad "x": it is list<float>[1]; only ragged lists are padded`},
+		{"padded", Options{Features: stack("id"), Pad: []Padding{{Column: "x"}}}, `Pad["x"] does not apply: it is list<float>[1]; only ragged lists are padded`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := c.o.Validate(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 
 	"github.com/shardfeed/shardfeed/column"
+	"github.com/shardfeed/shardfeed/internal/option"
 )
 
 // A Fill sets the values in null slots of one column, or of one node within it, for readers that
@@ -32,17 +33,17 @@ type filler struct {
 // bindFills makes the fillers of a schema's columns, and lists all that is wrong.
 func bindFills(o Options, s *column.Schema) ([]*filler, error) {
 	values := make(map[*column.Field][]byte)
-	var errs []error
+	p := option.List{New: newProblem}
 	for _, fill := range o.Fill {
 		if err := bindFill(fill, s, values); err != nil {
-			errs = append(errs, fmt.Errorf("loader: fill %q: %w", fill.Column, err))
+			p.Add(fmt.Sprintf("Fill[%q]", fill.Column), "does not apply: %v", err)
 		}
 	}
 	fillers := make([]*filler, len(s.Fields))
 	for i, f := range s.Fields {
 		fillers[i] = newFiller(f, values, o.NaN)
 	}
-	return fillers, errors.Join(errs...)
+	return fillers, p.Err()
 }
 
 func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) error {
@@ -54,7 +55,7 @@ func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) erro
 	case err != nil:
 		return errors.New("the schema has more than one column of that name")
 	case f == nil:
-		return errors.New("no such column is read")
+		return notRead(fill.Column, s.Fields)
 	case values[f] != nil:
 		return errors.New("it is filled twice")
 	}
@@ -69,7 +70,7 @@ func bindFill(fill Fill, s *column.Schema, values map[*column.Field][]byte) erro
 		case []byte:
 			values[f] = append([]byte{}, v...)
 		default:
-			return fmt.Errorf("it is %v, which does not hold %v (%T)", f, v, v)
+			return fmt.Errorf("it is %v, which does not hold %s", f, literal(v))
 		}
 		return nil
 	case column.Null:

@@ -81,14 +81,15 @@ func TestFillRefuses(t *testing.T) {
 		fill []Fill
 		want string
 	}{
-		{[]Fill{{"b", 1}}, `loader: fill "b": no such column is read`},
-		{[]Fill{{"a", 1.5}}, `loader: fill "a": items are int32, which does not hold 1.5 exactly`},
-		{[]Fill{{"a", 1}, {"a", 2}}, `loader: fill "a": it is filled twice`},
-		{[]Fill{{"s", 1}}, `loader: fill "s": it is string, which does not hold 1 (int)`},
-		{[]Fill{{"p", 1}}, `loader: fill "p": it is struct<a: int32>; name the values within it`},
-		{[]Fill{{"l.element", 1}}, `loader: fill "l.element": no such column is read`},
-		{[]Fill{{"twice", 1}}, `loader: fill "twice": the schema has more than one column of that name`},
-		{[]Fill{{"n", 1}}, `loader: fill "n": it has no type, and so no values`},
+		{[]Fill{{"b", 1}}, `Fill["b"] does not apply: no such column is read; there is "a"`},
+		{[]Fill{{"a", 1.5}}, `Fill["a"] does not apply: items are int32, which does not hold 1.5 (float64) exactly`},
+		{[]Fill{{"a", "1"}}, `Fill["a"] does not apply: items are int32, which does not hold "1" exactly`},
+		{[]Fill{{"a", 1}, {"a", 2}}, `Fill["a"] does not apply: it is filled twice`},
+		{[]Fill{{"s", 1}}, `Fill["s"] does not apply: it is string, which does not hold 1 (int)`},
+		{[]Fill{{"p", 1}}, `Fill["p"] does not apply: it is struct<a: int32>; name the values within it`},
+		{[]Fill{{"l.element", 1}}, `Fill["l.element"] does not apply: no such column is read`},
+		{[]Fill{{"twice", 1}}, `Fill["twice"] does not apply: the schema has more than one column of that name`},
+		{[]Fill{{"n", 1}}, `Fill["n"] does not apply: it has no type, and so no values`},
 	} {
 		_, err := bindFills(Options{Fill: c.fill}, schema)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -156,7 +156,7 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 	case err != nil:
 		return nil, errMany
 	case f == nil || f.Made:
-		return nil, errors.New("no such column is read")
+		return nil, notRead(name, b.data.Fields)
 	case file.Kind == column.Struct:
 		return nil, b.notFile(name, f, file)
 	case file.Kind != column.Binary || f.Partition:

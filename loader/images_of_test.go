@@ -119,7 +119,7 @@ func TestResultsRefused(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"unknown", imageOf("small", of("pixels")), `Images["small"] does not apply: it is of "pixels": no such column is read`},
+		{"unknown", imageOf("small", of("pixels")), `Images["small"] does not apply: it is of "pixels": no such column is read; there is "label", "img", "image", "kind", "views", "other"`},
 		{"struct", imageOf("small", of("image")), `Images["small"] does not apply: it is of "image": it is struct<bytes: binary, path: string, thumb: struct<bytes: binary>>; name the member that holds the file, as in "image.bytes"`},
 		{"list", imageOf("small", of("views")), `Images["small"] does not apply: Of names columns with one image a row, and "views" is a column of lists`},
 		{"taken", imageOf("label", of("other")), `Images["label"] must have another name: the batch has a column "label" already`},

@@ -86,12 +86,12 @@ func TestImagesRefused(t *testing.T) {
 	}{
 		{"option", imageOf("other", images.Options{Height: -1, Resize: 9}), `Images["other"] is invalid: Height must not be negative, got -1` + "\n" + `Images["other"] is invalid: Resize goes with Crop center; leave it out`},
 		{"empty", imageOf("", images.Options{}), `Images[""] must name a column, got an empty name`},
-		{"unknown", imageOf("pixels", images.Options{}), `Images["pixels"] does not apply: no such column is read`},
-		{"unknown member", imageOf("image.bits", images.Options{}), `Images["image.bits"] does not apply: no such column is read`},
+		{"unknown", imageOf("pixels", images.Options{}), `Images["pixels"] does not apply: no such column is read; there is "label", "img", "image", "kind", "views", "other"`},
+		{"unknown member", imageOf("image.bits", images.Options{}), `Images["image.bits"] does not apply: no such column is read; there is "image.bytes", "image.path"`},
 		{"number", imageOf("label", images.Options{}), `Images["label"] does not apply: it is int32; images are files in a binary column`},
 		{"struct", imageOf("image", images.Options{}), `Images["image"] does not apply: it is struct<bytes: binary, path: string, thumb: struct<bytes: binary>>; name the member that holds the file, as in "image.bytes"`},
 		{"partition", imageOf("kind", images.Options{}), `Images["kind"] does not apply: it is string; images are files in a binary column`},
-		{"list of a member", imageOf("views.bytes", images.Options{}), `Images["views.bytes"] does not apply: no such column is read`},
+		{"list of a member", imageOf("views.bytes", images.Options{}), `Images["views.bytes"] does not apply: no such column is read; there is "label", "img", "image", "kind", "views", "other"`},
 		{"two of the name", imageOf("img", images.Options{}), `Images["img"] does not apply: the schema has more than one column of that name`},
 		{"hash", with(Options{Features: Features{Hash: map[string]int64{"oth*": 3}}}, "other"), `Images["other"] contradicts Hash, which has the column too; leave one of the two out`},
 		{
@@ -100,7 +100,7 @@ func TestImagesRefused(t *testing.T) {
 		},
 		{"cast", with(Options{Features: Features{Cast: map[string]DType{"other": {Type: column.TypeInt8}}}}, "other"), `Images["other"] contradicts Cast, which has the column too; leave one of the two out`},
 		{"fill", with(Options{Fill: []Fill{{"other", ""}}}, "other"), `Images["other"] contradicts Fill, which has the column too; leave one of the two out`},
-		{"pad", with(Options{Pad: []Padding{{Column: "other"}}}, "other"), `loader: pad "other": it is list<list<list<uint8>[224]>[224]>[3]; only ragged lists are padded`},
+		{"pad", with(Options{Pad: []Padding{{Column: "other"}}}, "other"), `Pad["other"] does not apply: it is list<list<list<uint8>[224]>[224]>[3]; only ragged lists are padded`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := c.o.Validate()

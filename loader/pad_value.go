@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strconv"
 
 	"github.com/shardfeed/shardfeed/column"
 	"github.com/shardfeed/shardfeed/internal/half"
@@ -65,7 +66,15 @@ func encode(f *column.Field, v any) ([]byte, error) {
 	if f.Type == column.TypeDecimal {
 		return nil, fmt.Errorf("items are %v: give a decimal that it holds exactly, as in \"1.5\", or its unscaled integer of 64 bits, not %v (%T)", f, v, v)
 	}
-	return nil, fmt.Errorf("items are %v, which does not hold %v exactly (%T)", f, v, v)
+	return nil, fmt.Errorf("items are %v, which does not hold %s exactly", f, literal(v))
+}
+
+// literal is a value as errors show it: texts in quotes, others with their type.
+func literal(v any) string {
+	if s, ok := v.(string); ok {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprintf("%v (%T)", v, v)
 }
 
 // intOf returns v as a 64-bit two's complement integer; negative distinguishes the meanings of its

@@ -379,7 +379,7 @@ func TestNewRefuses(t *testing.T) {
 		want string
 	}{
 		{Options{BatchSize: -1}, "BatchSize must not be negative, got -1"},
-		{Options{Pad: []Padding{{Column: "title"}}}, `pad "title": it is string; only ragged lists are padded`},
+		{Options{Pad: []Padding{{Column: "title"}}}, `Pad["title"] does not apply: it is string; only ragged lists are padded`},
 		{Options{BatchSize: 5000, DropLast: true}, "fewer than one global batch of 5000 rows"},
 	} {
 		if _, err := New(ds, c.o); err == nil || !strings.Contains(err.Error(), c.want) {

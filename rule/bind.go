@@ -117,7 +117,7 @@ func (b *binder) resolve(path []string) *column.Field {
 		}
 		fields = f.Children
 	}
-	b.problem("names column %q, which the data does not have%s", whole, near(b.schema, whole))
+	b.problem("names column %q, which the data does not have%s", whole, option.Near(whole, column.Paths(b.schema.Fields), column.Names(b.schema.Fields)))
 	return nil
 }
 

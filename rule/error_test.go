@@ -22,7 +22,7 @@ func TestErrorLeavesBraces(t *testing.T) {
 			}
 			_, err = e.Bind(bindSchema(), readTestFile)
 			return err
-		}, `filters names column "{UnitRows}", which the data does not have; there are 35 others`},
+		}, `filters names column "{UnitRows}", which the data does not have; there are 34 others`},
 		{"a text that cannot be read", func() error {
 			_, err := Parse("a = {UnitRows}")
 			return err

@@ -15,6 +15,7 @@ func Flag(field string) string {
 	default:
 		return "--" + key
 	}
+	field = ofSpec(field)
 	switch field {
 	case "Storage":
 		return "--storage-option"
@@ -29,6 +30,7 @@ func Flag(field string) string {
 // Argument is a field as Python spells it: "UnitRows" is unit_rows, "Storage.profile" is a key of
 // storage_options.
 func Argument(field string) string {
+	field = ofSpec(field)
 	switch key := storageKey(field); {
 	case key == "no-sign-request":
 		return `storage_options={"anon": True}`
@@ -48,6 +50,14 @@ func Argument(field string) string {
 		return "drop=False"
 	}
 	return words(field, '_')
+}
+
+// ofSpec is a field of the loader as a spec names it, which has Null in place of Fill.
+func ofSpec(field string) string {
+	if column, ok := strings.CutPrefix(field, "Fill["); ok {
+		return "Null[" + column
+	}
+	return field
 }
 
 // storageKeys are the fields of stores' options that hints name, by the keys of a spec's Storage.

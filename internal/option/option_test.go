@@ -60,6 +60,7 @@ func TestNames(t *testing.T) {
 		{"InvalidUTF8", "--invalid-utf8", "invalid_utf8"},
 		{"ShuffleBuffer.Rows", "--shuffle-buffer", "shuffle_buffer"},
 		{"Columns[1]", "--columns[1]", "columns[1]"},
+		{`Fill["a"]`, `--null["a"]`, `null["a"]`},
 		{`Pad["My.Tokens"].MaxLength`, `--pad["My.Tokens"]`, `pad["My.Tokens"]`},
 		{"Seed", "--seed", "seed"},
 		{"Height", "--height", "size"},

@@ -11,7 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from shardfeed import StreamingDataset
+import shardfeed
+from shardfeed import StreamingDataset, augment
 from shardfeed._args import _storage
 from shardfeed._options import Options
 from shardfeed.errors import OptionError
@@ -244,6 +245,7 @@ def test_pads(given, told):
         ({"drop_last": True, "tail": "pad"}, "drop_last=True means tail='drop', got tail='pad' as well"),
         ({"start": "fast"}, "'filled' or 'direct'"),
         ({"missing": "nul"}, "did you mean 'null'"),
+        ({"refresh": "step"}, "^refresh must be 'epoch', got 'step'$"),
         ({"invalid_utf8": "drop"}, "'refuse' or 'replace'"),
         ({"on_error": "ignore"}, "on_error must be 'raise', 'mask' or 'skip', got 'ignore'"),
         ({"on_error": "mask", "max_lost": 2}, "max_lost must be a number above 0 and at most 1, got 2"),
@@ -340,6 +342,23 @@ MISSPELT = {
 def test_misspelt_arguments(given, words):
     with pytest.raises(TypeError, match=words):
         StreamingDataset("s3://b/p", **given)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: shardfeed.Image(sze=3), "Image has no argument 'sze'; did you mean 'size'"),
+        (lambda: shardfeed.Boxes(off="image"), "did you mean 'of'"),
+        (lambda: shardfeed.Pack({"t": 3}, stratgy="bfd"), "did you mean 'strategy'"),
+        (lambda: shardfeed.Bucket({"t": 3}, colums=1), "Bucket has no argument 'colums'"),
+        (lambda: shardfeed.Source("x", wieght=2), "did you mean 'weight'"),
+        (lambda: shardfeed.Tokenizer("x", max_token=3), "did you mean 'max_tokens'"),
+        (lambda: augment.RandAugment(magnitud=3), "did you mean 'magnitude'"),
+    ],
+)
+def test_misspelt_arguments_of_options(make, words):
+    with pytest.raises(TypeError, match=words):
+        make()
 
 
 def test_arguments_by_position():

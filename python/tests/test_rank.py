@@ -63,6 +63,7 @@ def test_resolve(monkeypatch: pytest.MonkeyPatch, given, environment, group, wan
     [
         ((2, 2), {}, "rank must be at least 0 and below world_size 2, got 2"),
         ((-1, 2), {}, "got -1"),
+        ((0, 0), {}, "world_size must be at least 1, got 0"),
         ((1, None), {}, "belong together"),
         ((None, 2), {}, "belong together"),
         ((None, None), {"RANK": "one", "WORLD_SIZE": "2"}, "RANK must be a whole number, got 'one'"),

@@ -321,7 +321,7 @@ func typeOf(p *option.List, field, path string, schema *column.Schema, check fun
 	case err != nil:
 		p.Add(field, "names a column that the data has twice: %v", err)
 	case f == nil:
-		p.Add(field, "names column %q, which the data does not have", path)
+		p.Add(field, "names column %q, which the data does not have%s", path, option.Near(path, column.Paths(schema.Fields), column.Names(schema.Fields)))
 	case check != nil:
 		p.Join(optionErrors(check(f)))
 	}

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ._args._arguments import arguments
 from ._args._checks import Checked, Problems, encoded, flag, got, is_number, one_of
-from ._documented import documented
 from .errors import OptionError
 
 _FORM = 'as in boxes={"boxes": shardfeed.Boxes(of="image")}'
 
 
-@documented
+@arguments
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Boxes(Checked):
     """How a column of boxes follows the crop, the resize and the flip of an image.
@@ -50,7 +50,7 @@ class Boxes(Checked):
         return spec
 
 
-@documented
+@arguments
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Keypoints(Checked):
     """How a column of points follows the crop, the resize and the flip of an image.

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ._args._arguments import arguments
 from ._args._checks import Problems, encoded, got, number
-from ._documented import documented
 from .errors import OptionError
 
 _FORM = 'as in bucket={"token_ids": 16384}, or a shardfeed.Bucket'
 _MOST = 2**24
 
 
-@documented
+@arguments
 @dataclass(frozen=True)
 class Bucket:
     """Batches of rows of about the same length, for models that pad rows to the longest.

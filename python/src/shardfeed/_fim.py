@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ._args._arguments import arguments
 from ._args._checks import Problems, encoded, got, is_number, is_whole, share
-from ._documented import documented
 from .errors import OptionError
 
 _MOST = 2**63 - 1
 
 
-@documented
+@arguments
 @dataclass(frozen=True)
 class FillInTheMiddle:
     """Permutes documents of packed blocks, for models that write a middle between prefix and suffix.

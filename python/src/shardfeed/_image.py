@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
+from ._args._arguments import arguments
 from ._args._checks import Checked, Problems, encoded, flag, got, is_number, is_whole, number, one_of
 from ._args._features import dtype_name
 from ._args._pixels import Jitter, Pair, color, jitter, span, within
-from ._documented import documented
 from ._npy import Npy
 from .augment import Step
 from .errors import OptionError
@@ -67,7 +67,7 @@ class ImageOptions(TypedDict, total=False):
     max_scans: int | None
 
 
-@documented
+@arguments
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Image(Checked):
     """How the images in a column are decoded, cropped, resized and augmented.

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from ._args._arguments import arguments
 from ._args._checks import got, is_whole
 from ._args._features import dtype_name
-from ._documented import documented
 from .errors import OptionError
 
 _DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64")
 
 
-@documented
+@arguments
 @dataclass(frozen=True)
 class Npy:
     """The arrays in a column of npy files, as ``numpy.save`` writes them and petastorm's NdarrayCodec

@@ -47,7 +47,6 @@ class Options(SimpleNamespace):
             **self._choice(found),
             **(found.of(_manifest.spec, self.manifest) or {}),
             "snapshot": found.of(snapshot, self.snapshot),
-            "refresh": found.of(one_of, "refresh", self.refresh or "", "", "epoch"),
             "plan": found.of(_addresses.place, "plan", self.plan),
             "partition_types": found.of(_features.partition_types, self.partition_types),
             "max_lost": self._lost(found),

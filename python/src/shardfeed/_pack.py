@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ._args._arguments import arguments
 from ._args._checks import Problems, encoded, got, number, one_of
-from ._documented import documented
 from ._fim import FillInTheMiddle, token
 from .errors import OptionError
 
@@ -16,7 +16,7 @@ _OF_BATCH = ("cu_seqlens", "max_seqlen")  # not of single rows
 _FORM = 'as in pack={"token_ids": 8192}, or a shardfeed.Pack'
 
 
-@documented
+@arguments
 @dataclass(frozen=True)
 class Pack:
     """How lists of tokens become dense blocks: a row of a batch is a block then.

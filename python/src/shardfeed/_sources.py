@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from . import _tokenizer
 from ._args import _addresses, _rules
+from ._args._arguments import arguments
 from ._args._checks import Problems, did_you_mean, encoded, got, is_number, number, one_of, parts, path, seed, share, snapshot, word
 from ._args._types import Address, Filters, Path
-from ._documented import documented
 from ._fim import token
 from .errors import OptionError
 
@@ -43,7 +43,7 @@ class _Choice:
     value: int | str | None = None
 
 
-@documented
+@arguments
 @dataclass(frozen=True)
 class Source(_Choice):
     """One of several data sets in ``StreamingDataset(sources={name: Source(...)})``.

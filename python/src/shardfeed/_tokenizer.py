@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ._args import _addresses
+from ._args._arguments import arguments
 from ._args._checks import Problems, encoded, flag, got, named, number, one_of, word
-from ._documented import documented
 from ._tokenizer_objects import is_sentencepiece, opened
 from .errors import OptionError
 
@@ -20,7 +20,7 @@ _FORM = (
 )
 
 
-@documented
+@arguments
 @dataclass(frozen=True)
 class Tokenizer:
     """How the texts of a column become tokens, in the engine.

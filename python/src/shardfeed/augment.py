@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from ._args._arguments import arguments
 from ._args._checks import Checked, Problems, got, is_number, is_whole, number, one_of, share
 from ._args._pixels import JITTERS, Factor, Pair, color, factor, span, within
-from ._documented import documented
 from .errors import OptionError
 
 __all__ = [
@@ -35,7 +35,7 @@ Interpolation = Literal["nearest", "bilinear"]
 Color = int | Sequence[int]
 
 
-@documented
+@arguments
 @dataclass(frozen=True, repr=False)
 class Step(Checked):
     """A random change of an image: one of the classes of this module."""
@@ -69,7 +69,7 @@ class _Auto(Step):
         }
 
 
-@documented
+@arguments
 @dataclass(frozen=True, kw_only=True, repr=False)
 class RandAugment(_Auto):
     """Takes num_ops operations at random: shear, translation, rotation, brightness, color,
@@ -99,7 +99,7 @@ class RandAugment(_Auto):
         }
 
 
-@documented
+@arguments
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AutoAugment(_Auto):
     """Takes one of the 25 pairs of operations that were found for ImageNet.
@@ -120,7 +120,7 @@ class AutoAugment(_Auto):
         return {"policy": self.policy, **super()._spec(found)}
 
 
-@documented
+@arguments
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TrivialAugmentWide(_Auto):
     """Takes one operation of RandAugment's with a random magnitude from a wider range.
@@ -139,7 +139,7 @@ class TrivialAugmentWide(_Auto):
         return {"num_magnitude_bins": found.of(_bins, self.num_magnitude_bins), **super()._spec(found)}
 
 
-@documented
+@arguments
 @dataclass(frozen=True, repr=False)
 class ColorJitter(Step):
     """Changes brightness, contrast, saturation and hue in random order, with a probability.
@@ -166,7 +166,7 @@ class ColorJitter(Step):
         return {**{name: value for name, value in given.items() if value is not None}, "p": found.of(share, "p", self.p)}
 
 
-@documented
+@arguments
 @dataclass(frozen=True, repr=False)
 class GaussianBlur(Step):
     """Blurs with a Gaussian, with a probability.
@@ -192,7 +192,7 @@ class GaussianBlur(Step):
         }
 
 
-@documented
+@arguments
 @dataclass(frozen=True, repr=False)
 class RandomGrayscale(Step):
     """Removes the colors, with a probability. The image keeps three channels.
@@ -208,7 +208,7 @@ class RandomGrayscale(Step):
         return {"p": found.of(share, "p", self.p)}
 
 
-@documented
+@arguments
 @dataclass(frozen=True, repr=False)
 class RandomSolarize(Step):
     """Inverts the values from a threshold on, with a probability.
@@ -226,7 +226,7 @@ class RandomSolarize(Step):
         return {"threshold": found.of(within, "threshold", self.threshold, 0.0, 255.0), "p": found.of(share, "p", self.p)}
 
 
-@documented
+@arguments
 @dataclass(frozen=True, repr=False)
 class RandomErasing(Step):
     """Fills a random rectangle with a color, with a probability.

@@ -6,12 +6,14 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, ParamSpec, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
+from .._documented import documented
 from ..errors import ShardfeedError, nearer
 from ._checks import did_you_mean, got
 
 P = ParamSpec("P")
+C = TypeVar("C", bound=type[Any])
 
 # What users know by another name, or from another class.
 _ELSEWHERE = {
@@ -121,6 +123,20 @@ def _hint(name: str, known: list[str]) -> str:
     if name in _ELSEWHERE:
         return f": {_ELSEWHERE[name]}"
     return did_you_mean(name, known)
+
+
+def arguments(cls: C) -> C:
+    """Documents a dataclass of arguments, and has it suggest a name for one that it does not have."""
+    made, known = cls.__init__, names(cls.__init__)
+
+    @functools.wraps(made)
+    def __init__(self: Any, *args: Any, **more: Any) -> None:
+        if unknown := [name for name in more if name not in known]:
+            raise TypeError(unknown_arguments(cls.__name__, unknown, known))
+        made(self, *args, **more)
+
+    cls.__init__ = __init__
+    return documented(cls)
 
 
 def names(function: Callable[..., Any]) -> list[str]:

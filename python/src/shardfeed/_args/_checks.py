@@ -125,7 +125,8 @@ def one_of(name: str, value: Any, *known: str) -> str:
     if not isinstance(value, str) or value not in known:
         words = [repr(k) for k in known if k]
         hint = did_you_mean(value, (k for k in known if k))
-        raise OptionError(f"{name} must be {', '.join(words[:-1])} or {words[-1]}, {got(value)}{hint}")
+        one = f"{', '.join(words[:-1])} or {words[-1]}" if words[1:] else words[0]
+        raise OptionError(f"{name} must be {one}, {got(value)}{hint}")
     return value
 
 

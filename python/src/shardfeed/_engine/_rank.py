@@ -25,6 +25,8 @@ def resolve(rank: int | None, world_size: int | None) -> tuple[int, int]:
     if rank is None or world_size is None:
         rank, world_size, _ = _launcher.place() or (0, 1, "")
     rank, world_size = _whole("rank", rank), _whole("world_size", world_size)
+    if world_size < 1:
+        raise OptionError(f"world_size must be at least 1, got {world_size}")
     if not 0 <= rank < world_size:
         raise OptionError(f"rank must be at least 0 and below world_size {world_size}, got {rank}")
     return rank, world_size
