@@ -124,6 +124,19 @@ def test_mixtures() -> None:
         StreamingDataset(sources={"tracked": tracked, "other": other}, **OPTIONS)
 
 
+def test_filters_of_sources() -> None:
+    tracked = Source(f"delta+{TRACKED}", snapshot="5", repeat=1, filters="_row_id < 30 or _row_id = 61 or _row_id >= 72")
+    dataset = StreamingDataset(
+        sources={"other": Source(f"delta+{TABLE}", repeat=1), "tracked": tracked},
+        row_ids=True,
+        missing="null",
+        null={"_row_id": -1},
+        **OPTIONS,
+    )
+    got = {int(n) for batch in dataset for n in batch["_row_id"]} - {-1}
+    assert got == {n for n in written("5").values() if n is not None and (n < 30 or n == 61 or n >= 72)}
+
+
 class GrowingTracked(Growing):
     """The table with row ids."""
 
