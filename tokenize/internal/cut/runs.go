@@ -38,6 +38,27 @@ func lowersASCII(v char.View, p int) int {
 	}
 }
 
+// toDigit returns the place of the first byte from p on that is a digit or not ASCII, or end.
+func toDigit(v char.View, p, end int) int {
+	for ; p < end; p += 8 {
+		x := v.Load64(p)
+		if found := (^outside(x, '0', '9') | x) & highs; found != 0 {
+			return min(p+bits.TrailingZeros64(found)>>3, end)
+		}
+	}
+	return end
+}
+
+// toWide returns the place of the first byte from p on that is not ASCII, or end.
+func toWide(v char.View, p, end int) int {
+	for ; p < end; p += 8 {
+		if found := v.Load64(p) & highs; found != 0 {
+			return min(p+bits.TrailingZeros64(found)>>3, end)
+		}
+	}
+	return end
+}
+
 // run returns the end of the characters from p on whose kind is in set.
 func run(v char.View, p, end int, set char.Kinds) int {
 	for p < end {
