@@ -118,15 +118,20 @@ func (o *Options) check(h codec.Header) error {
 
 // ApplyTo is Apply of a file whose Header is known: for a caller that finds the memory first.
 func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error {
+	size := a.options.Size(h)
+	p := a.options.Draw(size.X, size.Y, seed)
+	return a.apply(dst, data, h, &p, seed)
+}
+
+// apply writes the image of a file for the random part of the options. seed is for augment steps.
+func (a *Augmenter) apply(dst, data []byte, h codec.Header, p *Params, seed uint64) error {
 	if want := a.options.Bytes(); len(dst) != want {
 		return fmt.Errorf("images: the destination has %d bytes, an image has %d", len(dst), want)
 	}
 	if a.options.IgnoreOrientation {
 		h.Orientation = 1
 	}
-	size := a.options.Size(h)
-	p := a.options.Draw(size.X, size.Y, seed)
-	if err := a.prepare(data, h, &p); err != nil {
+	if err := a.prepare(data, h, p); err != nil {
 		return err
 	}
 	w := a.writers.of(&a.options, a.bits(), newWriter)
@@ -139,10 +144,10 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 	put := w.row
 	framed := !p.covers(a.options.Width, a.options.Height)
 	if framed {
-		put = a.frame.around(&a.options, &p, w, a.options.pixel(a.options.Fill, a.bits()))
+		put = a.frame.around(&a.options, p, w, a.options.pixel(a.options.Fill, a.bits()))
 	}
 	if a.options.ColorJitter.on() {
-		a.jittered(&p, put)
+		a.jittered(p, put)
 	} else {
 		a.scale(put)
 	}
@@ -150,7 +155,7 @@ func (a *Augmenter) ApplyTo(dst, data []byte, h codec.Header, seed uint64) error
 		a.frame.end()
 	}
 	if a.options.Channels == 4 {
-		return a.alpha.write(a, dst, &p)
+		return a.alpha.write(a, dst, p)
 	}
 	return w.end()
 }

@@ -84,6 +84,24 @@ func (t *Task) Picture() image.Point {
 	return image.Pt(int(t.Width), int(t.Height))
 }
 
+// params returns the random part of a task.
+func (t *Task) params() Params {
+	p := Params{
+		Box: image.Rect(int(t.Box[0]), int(t.Box[1]), int(t.Box[2]), int(t.Box[3])), Size: image.Pt(int(t.Size[0]), int(t.Size[1])),
+		At: image.Pt(int(t.At[0]), int(t.At[1])), Flip: t.Flip == 1,
+	}
+	for i := range t.Order {
+		p.Order[i], p.Factor[i] = int(t.Order[i]), float64(t.Factor[i])
+	}
+	return p
+}
+
+// ApplyTask writes the image that a task describes, for a file that a device refuses.
+func (a *Augmenter) ApplyTask(dst, data []byte, h codec.Header, t *Task) error {
+	p := t.params()
+	return a.apply(dst, data, h, &p, 0)
+}
+
 // forDevice reports whether devices decode a file: a sequential JPEG of one scan, gray or with one
 // of nvJPEG's samplings.
 func forDevice(h codec.Header) bool {

@@ -166,7 +166,7 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 	if err := b.placeImage(m, file); err != nil {
 		return nil, err
 	}
-	if b.divides && m.list == nil && o.HasTasks() {
+	if b.divides && m.list == nil && o.HasTasks() && m.bytes <= mostOnDevice {
 		m.onDevice()
 	}
 	return m, nil

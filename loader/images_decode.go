@@ -262,23 +262,27 @@ func (j *imageJob) move(d *iterable.Draw, from, to int) {
 
 // loss returns the place of a failure.
 func (c *collator) loss(j *imageJob, f imageFailure) iterable.Loss {
-	row, name := j.names.rows[f.row], j.columns[f.column].name
-	at, err := c.placeOf(row)
+	return imageLoss(c.placeOf, j.names.rows[f.row], j.columns[f.column].name, f.err)
+}
+
+// imageLoss is the loss of a row, by its number, whose image of a column failed.
+func imageLoss(placeOf func(row int64) (iterable.RowPlace, error), row int64, name string, failed error) iterable.Loss {
+	at, err := placeOf(row)
 	if err != nil {
-		return iterable.Loss{Err: errors.Join(f.err, err)}
+		return iterable.Loss{Err: errors.Join(failed, err)}
 	}
 	x := iterable.Loss{URI: at.URI, RowGroup: at.RowGroup, Lo: at.Row, Hi: at.Row + 1, Column: name, Page: -1}
 	place := func(op string, err error) error {
 		return &rowgroup.Error{Op: op, URI: at.URI, RowGroup: at.RowGroup, Column: name, Page: -1, Err: fmt.Errorf("row %d: %w", at.Row, err)}
 	}
-	switch broke, ok := f.err.(*Error); {
+	switch broke, ok := failed.(*Error); {
 	case ok:
 		broke.Err = place("images", broke.Err)
 		x.Err = broke
-	case isLostImage(f.err):
-		x.Err = place("decode", f.err)
+	case isLostImage(failed):
+		x.Err = place("decode", failed)
 	default:
-		x.Err = place("images", f.err)
+		x.Err = place("images", failed)
 	}
 	return x
 }

@@ -23,16 +23,17 @@ const (
 // An ImageSplit divides the JPEGs of a loader's images between the loader and a device of its
 // consumer, such as a GPU. It is safe for concurrent use.
 //
-// An image column that has tasks ([images.Options.HasTasks]) and one image a row is a list of bytes
-// in batches then: of each row the finished tensor, or the file of a JPEG. A further column, of the
-// name with DeviceSuffix, has the row's [images.Task]. The bytes of each row start at a multiple of
-// 16, and zeros follow them up to the next one. Rows that are lost have no bytes. The column
-// DeviceRows has each row's number in the list of shards, for errors of the device.
+// An image column that has tasks ([images.Options.HasTasks]) and one image a row, of at most 11
+// MiB, is a list of bytes in batches then: of each row the finished tensor, or the file of a JPEG.
+// A further column, of the name with DeviceSuffix, has the row's [images.Task]. The bytes of each
+// row start at a multiple of 16, and zeros follow them up to the next one. Rows that are lost have
+// no bytes. The column DeviceRows has each row's number in the list of shards, for errors of the
+// device.
 //
 // The loader decodes its share of the rows, and all files that a device cannot. Which rows these
 // are is drawn by the seed, the epoch, the row and the column's name, so that a share that does not
 // change gives the same batches on any number of ranks and after a resume. Images have the same
-// crop, flip and colors on either side.
+// crop, flip and colors on either side. An [ImageMender] makes images that the device refuses.
 type ImageSplit struct {
 	share atomic.Uint64 // float64's bits
 }
@@ -149,7 +150,7 @@ func (r *deviceRows) place(tensor, most int) (n int, ok bool) {
 
 // task returns the task of a row's file, of kind TaskDone for a file that the loader decodes.
 func (c *collator) task(m *imageColumn, row int, file []byte, share float64) images.Task {
-	if hi, _ := c.names.keyOf(row, m.divides).pcg(); float64(hi>>11)/(1<<53) < share {
+	if hi, _ := c.names.keyOf(row, m.divides).pcg(); len(file) > mostOnDevice || float64(hi>>11)/(1<<53) < share {
 		return images.Task{Kind: images.TaskDone}
 	}
 	seed, _ := c.names.keyOf(row, m.number).pcg()

@@ -200,6 +200,16 @@ func (l *Loader) State() *shuffle.State { return l.loop.State() }
 // consumer that lost batches handed out to it.
 func (l *Loader) Resume(state *shuffle.State) { l.loop.Resume(state) }
 
+// Lose counts a row that the consumer found damaged in a batch, which was handed out: an
+// [ImageMender]'s loss. The error is about too many losses in the iteration under way.
+func (l *Loader) Lose(epoch, step int64, x iterable.Loss) error {
+	l.meters.lost.Add(1)
+	if p := l.loop.Pass(); p != nil {
+		return p.loseRow(epoch, step, x)
+	}
+	return nil
+}
+
 // Stats returns the work done since New; Stream covers the current iteration, or else the last.
 func (l *Loader) Stats() Stats {
 	m, t := l.meters, &l.recipe.times

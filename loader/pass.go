@@ -284,9 +284,16 @@ func (p *pass) Next() (*Batch, *shuffle.State, error) {
 // lose counts the rows of a batch that were lost after the draw, in the order of the batches.
 func (p *pass) lose(b *Batch) error {
 	for _, x := range b.losses {
-		if err := p.stream.Lose(b.Epoch, b.Step, x); err != nil {
-			return &Error{Op: stageNames[stageImages], Rank: p.rank, Epoch: b.Epoch, Step: b.Step, Column: x.Column, Err: err}
+		if err := p.loseRow(b.Epoch, b.Step, x); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (p *pass) loseRow(epoch, step int64, x iterable.Loss) error {
+	if err := p.stream.Lose(epoch, step, x); err != nil {
+		return &Error{Op: stageNames[stageImages], Rank: p.rank, Epoch: epoch, Step: step, Column: x.Column, Err: err}
 	}
 	return nil
 }

@@ -85,6 +85,7 @@ type measurement struct {
 
 	ImageDecoder   string   `json:"image_decoder"`    // of JPEGs: turbo or go; empty: no images were decoded
 	ImagesOnDevice int64    `json:"images_on_device"` // JPEGs that the trainer's GPU decodes, under image_device
+	ImagesRefused  int64    `json:"images_refused"`   // of these, that it refused, and the engine decoded
 	ImageCPUShare  *float64 `json:"image_cpu_share"`  // of the JPEGs, that the engine decodes now; null: all
 
 	// Sources are how many samples of each source all ranks together took, since the first epoch.

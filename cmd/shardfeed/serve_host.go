@@ -224,7 +224,8 @@ func sessionFigures(ds *shardfeed.Dataset, decoder string, f engine.Figures) *me
 	m := &measurement{
 		Rows: f.Rows, Batches: f.Batches, Seconds: f.Took.Seconds(), FirstBatchSeconds: f.FirstBatch.Seconds(), DecodedBytes: f.Bytes,
 		UserSeconds: user.Seconds(), SystemSeconds: system.Seconds(), CPUSeconds: (user + system).Seconds(), PeakRSS: process.PeakRSS(),
-		BudgetBytes: f.Reserved, Storage: ds.Drivers().Traffic(), Stores: ds.Drivers().ByStore(), Cache: useOf(ds), Lost: lostPlaces(ds.Losses()), ImageDecoder: decoder, ImageCPUShare: f.ImageCPUShare,
+		BudgetBytes: f.Reserved, Storage: ds.Drivers().Traffic(), Stores: ds.Drivers().ByStore(), Cache: useOf(ds), Lost: lostPlaces(ds.Losses()), ImageDecoder: decoder,
+		ImagesRefused: f.ImagesRefused, ImageCPUShare: f.ImageCPUShare,
 	}
 	m.Sources = ds.SourceSamples(f.State)
 	m.addStats(f.Loaders...)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -99,6 +100,29 @@ func (c *client) divide(s wire.Share) {
 	}
 }
 
+// mend makes an image that the device of a trainer refuses.
+func (c *client) mend(s *session, image loader.RefusedImage) (r wire.Session, err error) {
+	d := c.group.dataset
+	m, err := d.menders.open(d.data)
+	if err != nil {
+		return r, err
+	}
+	pixels, loss, err := m.Make(image)
+	if err != nil {
+		return r, err
+	}
+	s.refused(loss)
+	switch {
+	case loss == nil:
+		r.Image = pixels
+	case c.mapping != nil:
+		c.mapping.taker.Lose(*loss, 1)
+	default:
+		err = s.lose(*loss)
+	}
+	return r, err
+}
+
 func (c *client) choose(s wire.Select) (wire.Selected, error) {
 	data := c.group.dataset.data
 	if data.Choose == nil {
@@ -142,6 +166,9 @@ func (c *client) ask(a wire.Ask) (wire.Session, error) {
 		return c.latest(*a.Latest)
 	}
 	s := c.group.session(a.Rank)
+	if a.Refused != nil {
+		return c.mend(s, *a.Refused)
+	}
 	if a.Verdict != nil {
 		return s.verdict(*a.Verdict)
 	}

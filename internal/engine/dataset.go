@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shard"
 )
 
@@ -27,6 +29,7 @@ type dataset struct {
 
 	data    *Data
 	rows    rows // by number
+	menders menders
 	audits  audits
 	asked   atomic.Bool // for documents
 	summary wire.Opened
@@ -275,4 +278,16 @@ func (d *dataset) progressLocked() wire.Progress {
 		return wire.Progress{}
 	}
 	return *d.last
+}
+
+// menders makes the images of a data set that devices refuse.
+type menders struct {
+	once   sync.Once
+	mender *loader.ImageMender
+	err    error
+}
+
+func (m *menders) open(d *Data) (*loader.ImageMender, error) {
+	m.once.Do(func() { m.mender, m.err = loader.NewImageMender(d.Dataset, d.Loader) })
+	return m.mender, m.err
 }

@@ -178,6 +178,7 @@
 // of loader.ImageSplit: a column of images that a device can make is a list of bytes, in each row a
 // tensor or a file, and the column of its name with "\x00device" has the 24 numbers of images.Task.
 // The column "\x00row" has the rows' numbers, as Ask.Locate takes them, for errors of the device.
+// An image that the device refuses is made by the engine on request: ASK, on another connection.
 // The trainer measures both sides, by the times of the rows that the engine has decoded, and sets
 // the share by SHARE. A trainer without such a device leaves the share out.
 //

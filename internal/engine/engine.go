@@ -166,6 +166,7 @@ type Figures struct {
 	State         shuffle.State // after the last batch that was handed out
 	Loaders       []loader.Stats
 	Wait          wait.Report // of the training loop, as its trainers sent it
+	ImagesRefused int64       // by trainers' devices
 	ImageCPUShare *float64    // of the last iteration, now; nil: trainers get all images as tensors
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/shardfeed/shardfeed/images"
+	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/engine/wire"
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/iterable"
@@ -26,7 +27,7 @@ import (
 )
 
 // servePhotos serves rows with a JPEG each, in file order.
-func servePhotos(t *testing.T, rows int) (socket string, files [][]byte) {
+func servePhotos(t *testing.T, rows int, losses iterable.Losses) (socket string, files [][]byte) {
 	t.Helper()
 	type photo struct {
 		ID  int64  `parquet:"id"`
@@ -56,9 +57,10 @@ func servePhotos(t *testing.T, rows int) (socket string, files [][]byte) {
 		budget := o.Budget
 		d.Loader = loader.Options{BatchSize: 8, Workers: 2, Images: map[string]images.Options{"img": photoOptions()}}
 		d.Stats = func(f Figures) any {
-			sum := photoStats{Share: f.ImageCPUShare}
+			sum := photoStats{Share: f.ImageCPUShare, Refused: f.ImagesRefused, Rows: f.Rows}
 			for _, l := range f.Loaders {
 				sum.OnDevice += l.OnDevice
+				sum.Lost += l.Lost
 			}
 			return sum
 		}
@@ -67,7 +69,7 @@ func servePhotos(t *testing.T, rows int) (socket string, files [][]byte) {
 			d := how
 			var err error
 			d.Dataset, err = iterable.Open(ctx, shard.Stores{"mem": store}, []string{"mem://data/"}, iterable.Options{
-				Reading: iterable.Reading{RowKeys: true}, Resources: iterable.Resources{Budget: (*iterable.Budget)(budget)},
+				Reading: iterable.Reading{RowKeys: true}, Losses: losses, Resources: iterable.Resources{Budget: (*iterable.Budget)(budget)},
 			})
 			return &d, err
 		}
@@ -120,7 +122,7 @@ var deviceNodes = []string{"id: fixed, false", "img: list 0 uint8, false", "img\
 // A trainer that asks for a share gets files and tensors, changes the share, and continues
 // in the next epoch with the batches that were read ahead. The data set keeps its columns.
 func TestImageShares(t *testing.T) {
-	socket, files := servePhotos(t, 80)
+	socket, files := servePhotos(t, 80, iterable.Losses{})
 	c := dial(t, socket)
 	opened, err := c.open(opening)
 	if err != nil {
@@ -174,8 +176,8 @@ func TestImageShares(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, now := c.photoStats(t); n < 80 || n > 3*80+100 || now == nil || *now != 0 {
-		t.Errorf("%d images were left to the device, and the share is %v", n, now)
+	if s := c.photoStats(t); s.OnDevice < 80 || s.OnDevice > 3*80+100 || s.Share == nil || *s.Share != 0 {
+		t.Errorf("%+v", s)
 	}
 	if joined, err := c.join(wire.Join{Iteration: "tensors", WorldSize: 1}); err != nil || !slices.Equal(nodeNames(joined.Schema), tensors) {
 		t.Errorf("without a share: %q, %v", nodeNames(joined.Schema), err)
@@ -184,26 +186,89 @@ func TestImageShares(t *testing.T) {
 
 // photoStats are the figures of images on a device.
 type photoStats struct {
-	OnDevice int64
-	Share    *float64
+	OnDevice, Refused, Lost, Rows int64
+	Share                         *float64
 }
 
-func (c *testClient) photoStats(t *testing.T) (onDevice int64, share *float64) {
+func (c *testClient) photoStats(t *testing.T) (got photoStats) {
 	t.Helper()
 	var s wire.Session
 	if err := errors.Join(c.send(wire.FrameAsk, wire.Ask{WorldSize: 1, Stats: true}), c.ask(wire.FrameSession, &s)); err != nil {
 		t.Fatal(err)
 	}
-	var got photoStats
 	if err := json.Unmarshal(s.Stats, &got); err != nil {
 		t.Fatal(err)
 	}
-	return got.OnDevice, got.Share
+	return got
+}
+
+// refuse asks for the image of a row that a device refuses.
+func (c *testClient) refuse(t *testing.T, row photo, file []byte) ([]byte, error) {
+	t.Helper()
+	var s wire.Session
+	refused := loader.RefusedImage{Column: "img", Row: row.id, Task: mem.As[int32](mem.AsBytes([]images.Task{row.task})), File: file}
+	if err := c.send(wire.FrameAsk, wire.Ask{WorldSize: 1, Refused: &refused}); err != nil {
+		t.Fatal(err)
+	}
+	err := c.ask(wire.FrameSession, &s)
+	return s.Image, err
+}
+
+// The engine makes the images that a device refuses, also of rows by number. A file that it cannot
+// decode either follows on_error.
+func TestRefusedImages(t *testing.T) {
+	for _, onError := range []iterable.OnError{iterable.Raise, iterable.Mask} {
+		t.Run(string(onError), func(t *testing.T) {
+			losses := iterable.Losses{OnError: onError}
+			socket, files := servePhotos(t, 80, losses)
+			c, other := dial(t, socket), dial(t, socket)
+			_, err := c.open(opening)
+			_, oerr := other.open(opening)
+			if err = errors.Join(err, oerr); err != nil {
+				t.Fatal(err)
+			}
+			share := 0.0
+			if _, err := c.join(wire.Join{Iteration: "a", WorldSize: 1, ImageCPUShare: &share}); err != nil {
+				t.Fatal(err)
+			}
+			b, _, err := c.batch()
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows := b.photos(t)
+			augmenter, err := images.New(photoOptions(), new(codec.Go))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := make([]byte, photoOptions().Bytes())
+			if err := augmenter.Apply(want, files[rows[1].id], loader.ImageSeed(0, 0, rows[1].id, 0, "img", 0)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := other.refuse(t, rows[1], rows[1].data); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("got %d bytes, %v", len(got), err)
+			}
+			got, err := other.refuse(t, rows[2], rows[2].data[:200])
+			var f *wire.Failure
+			if onError == iterable.Raise && (!errors.As(err, &f) || f.Kind != wire.KindData || f.Column != "img" || f.RowGroup != 0 || !strings.Contains(f.Text, "row 2: JPEG: it is truncated")) {
+				t.Errorf("a damaged file: %+v", f)
+			}
+			stats := other.photoStats(t)
+			if onError == iterable.Mask && (err != nil || got != nil || stats.Refused != 2 || stats.Lost != 1) {
+				t.Errorf("a damaged file: %d bytes, %v; %+v", len(got), err, stats)
+			}
+			if _, err = other.refuse(t, rows[3], nil); onError == iterable.Mask && (err == nil || !strings.Contains(err.Error(), "2 of 80 rows of the epoch are lost")) {
+				t.Errorf("more than max_lost: %v", err)
+			}
+			if got, err := other.refuse(t, photo{id: 80, task: rows[1].task}, nil); err == nil {
+				t.Errorf("a row that is not there: %d bytes", len(got))
+			}
+		})
+	}
 }
 
 // Rows by number have the form of their MAP.
 func TestImageSharesOfMap(t *testing.T) {
-	socket, files := servePhotos(t, 20)
+	socket, files := servePhotos(t, 20, iterable.Losses{})
 	c := dial(t, socket)
 	if _, err := c.open(opening); err != nil {
 		t.Fatal(err)
@@ -237,7 +302,7 @@ func TestImageSharesOfMap(t *testing.T) {
 
 // Replicas measure shares of their own, and get the same batches: by the share of the first.
 func TestImageSharesOfReplicas(t *testing.T) {
-	socket, _ := servePhotos(t, 80)
+	socket, _ := servePhotos(t, 80, iterable.Losses{})
 	var all []*testClient
 	for k, share := range []float64{0, 1} {
 		c := dial(t, socket)
@@ -278,7 +343,7 @@ func TestImageSharesOfReplicas(t *testing.T) {
 
 // Wrong shares are refused, and workers agree on the form.
 func TestImageSharesRefused(t *testing.T) {
-	socket, _ := servePhotos(t, 80)
+	socket, _ := servePhotos(t, 80, iterable.Losses{})
 	for _, share := range []float64{-0.1, 1.5} {
 		c := dial(t, socket)
 		if _, err := c.open(opening); err != nil {

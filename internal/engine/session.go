@@ -350,3 +350,39 @@ func (s *session) close() {
 		s.waiting = nil
 	}
 }
+
+// refused counts an image that a device refused.
+func (s *session) refused(loss *iterable.Loss) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.sum.ImagesRefused++
+	if loss != nil {
+		s.figures.sum.Rows--
+	}
+}
+
+// lose counts a row of a dealt batch as lost. It calls the loader without the mutex, since a loss
+// is a note to the trainers.
+func (s *session) lose(x iterable.Loss) error {
+	l, epoch, step := s.reading()
+	if l == nil {
+		return nil
+	}
+	return l.Lose(epoch, step, x)
+}
+
+// reading returns the loader that began last, with the epoch and the step of the last batch.
+func (s *session) reading() (l *loader.Loader, epoch, step int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var last time.Time
+	for of, since := range s.figures.loaders {
+		if l == nil || since.After(last) {
+			l, last = of, since
+		}
+	}
+	if it := s.latest; it != nil {
+		epoch, step = int64(it.epoch), it.dealt.Load()
+	}
+	return l, epoch, step
+}

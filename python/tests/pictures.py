@@ -33,6 +33,12 @@ def encoded(picture: Image.Image, kind: str = "JPEG") -> bytes:
     return file.getvalue()
 
 
+def damaged(file: bytes) -> bytes:
+    """A JPEG of the same length and header, with codes in the middle that no JPEG has."""
+    middle = len(file) * 3 // 4
+    return file[:middle] + b"\xff\x00" * 8 + file[middle + 16 :]
+
+
 def decoded(file: bytes) -> Image.Image:
     return Image.open(io.BytesIO(file)).convert("RGB")
 

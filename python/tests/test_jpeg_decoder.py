@@ -81,7 +81,7 @@ def test_normalised(host, files, store):
 def test_hardware_refuses_images(host, files, store):
     """From the first refusal on each image is looked at first."""
     said = host.run("refused", files, 4, fakenvjpeg_pictures=store, fakenvjpeg_refused="3:64,3:90", **LATE)
-    assert said.answer == {"refused": [], "worst": 1, "left": 0}
+    assert said.answer == {"refused": [[]] * 4, "worst": 1, "left": 0}
     assert said.journal.clean().calls["decode"] == 8
 
 
@@ -92,18 +92,28 @@ def test_subsamplings_that_hardware_lacks(host, files, store):
     assert said.journal.clean().calls["decode"] == 4
 
 
-def test_nvjpeg_refuses_images(host, files, store):
-    said = host.run("refused", files, 2, fakenvjpeg_pictures=store, fakenvjpeg_refused="3:64,2:64,3:90,2:90,3:33", **LATE)
-    assert [rows for rows, _ in said.answer["refused"]] == [[1, 4]] * 2
-    assert "JPEG not supported" in said.answer["refused"][0][1]
-    assert said.answer["left"] == 0
+@pytest.mark.parametrize("hardware", [0, 1])
+@pytest.mark.parametrize("images", [[1], [3], [6], [1, 4], [1, 2, 3, 4, 5, 6]])  # the first, the middle, the last, some, all
+def test_nvjpeg_refuses_images(host, files, store, hardware, images):
+    """Row 0 comes as pixels."""
+    widths = [SIZES[i][0] for i in images]
+    bad = ",".join(f"{backend}:{width}" for width in widths for backend in (2, 3))
+    said = host.run("refused", files, 3, fakenvjpeg_pictures=store, fakenvjpeg_refused=bad, fakenvjpeg_hardware=hardware, **LATE)
+    assert said.answer == {"refused": [images] * 3, "worst": int(len(images) < 6), "left": 0}
+    said.journal.clean()
+
+
+@pytest.mark.parametrize("status", [3, 4, 5, 6, 8, 10])
+def test_a_batch_that_fails_is_decoded_in_parts(host, files, store, status):
+    said = host.run("batches", files, 5, {}, [], [], fakenvjpeg_pictures=store, faults=f"nvjpegDecodeBatched:2:{status}", **LATE)
+    assert said.answer == {"worst": 1, "left": 0, "hardware": True}
     said.journal.clean()
 
 
 @pytest.mark.parametrize(
     "fault, error",
     [
-        ("nvjpegDecodeBatched:2:6", "nvjpegDecodeBatched failed: execution failed (6)"),
+        ("nvjpegDecodeBatched:2:2", "nvjpegDecodeBatched failed: invalid parameter (2)"),
         ("nvjpegDecodeBatchedInitialize:1:8", "nvjpegDecodeBatchedInitialize failed: internal error (8)"),
         ("cuLaunchKernel:2:719", "CUDA error 719 of cuLaunchKernel"),
         ("nvjpegJpegStateCreate:2:5", "nvjpegJpegStateCreate failed: allocator failure (5)"),

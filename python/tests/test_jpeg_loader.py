@@ -109,19 +109,52 @@ def test_kernels_are_compiled_once(host, data):
         said.journal.clean()
 
 
-def test_an_image_that_nvjpeg_refuses(host, data):
-    width = pictures.decoded(pictures.many(4)[3]).width
-    refused = f"3:{width},2:{width}"
-    said = host.run("raised", data[0], {"image_device": "cuda"}, fakenvjpeg_pictures=data[1], fakenvjpeg_refused=refused)
-    assert said.answer["error"] == "DataError"
-    assert re.search(
-        r"part-0.parquet: row group 0, row 3(, .*)?: column 'img': nvJPEG: nvjpegDecodeBatched failed: JPEG not supported",
-        said.answer["text"],
-    )
+@pytest.mark.parametrize("images", [[0], [3, 21], range(48)])
+@pytest.mark.parametrize("jitter", [0, 0.4])
+def test_images_that_nvjpeg_refuses(host, data, images, jitter):
+    """The engine decodes them, in the same batches."""
+    widths = {pictures.decoded(file).width for i, file in enumerate(pictures.many(48)) if i in images and file[:2] == b"\xff\xd8"}
+    bad = ",".join(f"{backend}:{width}" for width in widths for backend in (2, 3))
+    more = {"color_jitter": [jitter, jitter, jitter], "dtype": "uint8"} if jitter else {}
+    said = host.run("loaded", data[0], {"image_device": "cuda"}, TRAIN | more, 2, fakenvjpeg_pictures=data[1], fakenvjpeg_refused=bad)
+    answer = said.answer
+    assert answer["worst"] <= (12 if jitter else 4) and answer["same"] and answer["left"] == 0
+    assert 2 * len(images) // 3 <= answer["refused"] or answer["refused"] == 2
     said.journal.clean()
 
 
-@pytest.mark.parametrize("fault", ["nvjpegDecodeBatched:2:6", "cuLaunchKernel:4:719"])
+@pytest.fixture(scope="module")
+def damaged(data, tmp_path_factory):
+    """The same pictures, and four of them damaged: JPEGs that neither side decodes."""
+    files = pictures.many(48)
+    for i in (0, 3, 9, 30):
+        files[i] = pictures.damaged(files[i])
+    return str(pictures.write(tmp_path_factory.mktemp("damaged") / "shards", files))
+
+
+@pytest.mark.parametrize("on_error, batches, masked", [("mask", 8, 4), ("skip", 8, 0)])
+def test_damaged_files(host, data, damaged, on_error, batches, masked):
+    """They are lost as without a device: in batches, masks, figures and audit."""
+    said = host.run("lost", damaged, {"on_error": on_error}, fakenvjpeg_pictures=data[1], **LATE)
+    answer = said.answer
+    assert answer["worst"] <= 4 and answer["batches"] == [batches] * 2 and answer["errors"] == ["", ""] and answer["masked"] == masked
+    assert answer["figures"][0] == answer["figures"][1] and answer["figures"][0]["lost_rows"] == 4
+    assert answer["proved"] == [True, True]
+    said.journal.clean()
+
+
+def test_a_damaged_file_is_an_error(host, data, damaged):
+    answer = host.run("lost", damaged, {"max_lost": None}, fakenvjpeg_pictures=data[1]).answer
+    without, with_device = answer["errors"]
+    assert "JPEG" in without and re.sub(r": rank 0, epoch 0, step \d+", "", without) == with_device
+
+
+def test_too_many_lost_rows(host, data, damaged):
+    answer = host.run("lost", damaged, {"on_error": "mask", "max_lost": 0.05}, fakenvjpeg_pictures=data[1]).answer
+    assert all("of 48 rows of the epoch are lost, more than max_lost=0.05 allows" in error for error in answer["errors"])
+
+
+@pytest.mark.parametrize("fault", ["nvjpegDecodeBatched:2:2", "cuLaunchKernel:4:719"])
 def test_calls_that_fail(host, data, fault):
     said = host.run("raised", data[0], {"image_device": "cuda"}, fakenvjpeg_pictures=data[1], faults=fault)
     assert said.answer["error"] in ("Failed", "RuntimeError") and fault.split(":")[0] in said.answer["text"]
@@ -154,6 +187,40 @@ def test_what_excludes_it(host, data, given, said):
     assert found["error"] == "OptionError" and said in found["text"]
     if given.get("batch_size", 1):
         assert host.run("raised", data[0], {"image_device": "auto"} | given, fakenvjpeg_pictures=data[1]).answer == {"rows": 48, "said": []}
+
+
+@pytest.mark.parametrize("given", [{"image_device": "cuda"}, {"image_device": "cuda", "image_cpu_share": 0.5}, {"image_device": "auto"}])
+def test_rows_by_number(host, data, given):
+    said = host.run("by_number", data[0], given, {"filters": "id > 3"}, fakenvjpeg_pictures=data[1], fakenvjpeg_refused="3:90,2:90", **LATE)
+    assert said.answer == {"worst": pytest.approx(2, abs=2), "said": [], "rows": 2 * 44}
+    assert (said.journal.clean().calls["decode"] > 0) == (given["image_device"] != "auto")
+
+
+@pytest.mark.parametrize("on_error", ["mask", "skip"])
+def test_damaged_rows_by_number(host, data, damaged, on_error):
+    said = host.run("by_number", damaged, {"image_device": "cuda"}, {"on_error": on_error}, fakenvjpeg_pictures=data[1], **LATE)
+    assert said.answer["worst"] <= 4 and said.answer["rows"] == (96 if on_error == "mask" else 88)
+    said.journal.clean()
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ({"batch_size": None}, "OptionError: image_device='cuda' decodes images on the device of the loader, and single rows have none"),
+        ({"num_workers": 1}, "collate_fn and torch workers get batches before that"),
+        ({"device": None}, "the loader's device is the host: give device='cuda'"),
+        ({"image_device": "gpu"}, "image_device must be"),
+        ({"image_device": "cpu", "image_cpu_share": 0.5}, "image_cpu_share needs image_device"),
+    ],
+)
+def test_what_excludes_it_of_rows_by_number(host, data, given, said):
+    assert said in host.run("number_errors", data[0], {"image_device": "cuda"} | given, fakenvjpeg_pictures=data[1]).answer
+
+
+def test_data_sets_have_no_device(data):
+    for make in (shardfeed.MapDataset, shardfeed.StreamingDataset):
+        with pytest.raises(TypeError, match=r"no argument 'image_device': it belongs to shardfeed.torch.DataLoader"):
+            make(data[0], image_device="cuda")
 
 
 def test_functions_exclude_it(host, data):

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 
+	"github.com/shardfeed/shardfeed/loader"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
 
@@ -33,6 +34,11 @@ type Ask struct {
 
 	// Locate only asks for the places of rows, by their numbers in the list of shards.
 	Locate []int64 `json:"locate"`
+
+	// Refused only asks for the image of a file that the trainer's device refuses, as the engine
+	// decodes it. A file that it cannot decode either is an ERROR under on_error "raise", and else
+	// counts as a lost row.
+	Refused *loader.RefusedImage `json:"refused"`
 
 	// Manifest asks only for the list of shards.
 	Manifest bool `json:"manifest"`
@@ -82,6 +88,7 @@ type Session struct {
 	Leads       bool            `json:"leads"`    // of Ask.Verdict: nor does one of VerdictAsk.Others
 	Waits       json.RawMessage `json:"waits"`    // of Ask.Verdict: the verdict.Part of this machine
 	Places      []Place         `json:"places"`   // of Ask.Locate
+	Image       []byte          `json:"image"`    // of Ask.Refused; null if the row is lost
 	Manifest    []byte          `json:"manifest"` // of Ask.Manifest: its JSON, compressed by zlib
 	Held        []byte          `json:"held"`     // of Ask.Held: line lane i is bit i%8 of byte i/8; null if unknown
 	Seats       []int           `json:"seats"`    // of Ask.Nodes, for Join.Seats; null if not needed

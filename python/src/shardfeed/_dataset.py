@@ -332,8 +332,7 @@ class StreamingDataset(Reported, Generic[T]):
         self._steps: dict[tuple[int, int], int] = {}
         self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place, while it is used
         self._schema: Schema | None = None
-        self._layout: Layout | None = None
-        self._nulls: NullWatch | None = None
+        self._layouts: dict[tuple[bool, bool], tuple[Layout, NullWatch]] = {}
         self._engine_pid = 0  # of the last iteration
         self._after: dict[str, Any] | None = None  # the state after the last iteration, however that ends
         self._said_padding = self._said_order = False
@@ -643,7 +642,8 @@ class StreamingDataset(Reported, Generic[T]):
             raise
         self._steps.clear()
         if self._opened["schema"] != before["schema"]:
-            self._schema = self._layout = self._nulls = None
+            self._schema = None
+            self._layouts = {}
             self._check_added()
 
     # Snapshots of a table
@@ -735,7 +735,7 @@ class StreamingDataset(Reported, Generic[T]):
         connection.read_only = share.replicas > 1 and not plain  # torch knows no tensors that cannot be written to
         delivery = None if request["workers"] else Delivery(joined, rank, world_size, self._carried_audit())
         place, after = Place(joined["state"], delivery), {**joined["state"], **joined["next"]}
-        layout, nulls = self._laid_out(joined["schema"], plain)
+        layout, nulls = self._laid_out(joined["schema"], plain=plain, files=request.get("image_cpu_share") is not None)
         batches = BatchIterator(
             connection,
             place,
@@ -827,15 +827,18 @@ class StreamingDataset(Reported, Generic[T]):
         """What happens to the rows that do not fill a batch on every rank."""
         return str(self._spec["tail"] or ("pad" if world_size > 1 else "short"))
 
-    def _laid_out(self, schema: Sequence[Mapping[str, Any]], plain: bool) -> tuple[Layout, NullWatch]:
-        """The layout of batches. All iterations share it, so that each warning comes once."""
-        if self._layout is None or self._nulls is None or self._layout.plain != plain:
-            self._layout = Layout(Schema.from_json(schema), plain=plain)
+    def _laid_out(self, schema: Sequence[Mapping[str, Any]], *, plain: bool, files: bool) -> tuple[Layout, NullWatch]:
+        """The layout of batches, with files for a device or without. All iterations share it, so that
+        each warning comes once.
+        """
+        if (plain, files) not in self._layouts:
+            layout = Layout(Schema.from_json(schema), plain=plain)
             padded = {p["column"] for p in self._spec["pad"]}
-            self._nulls = NullWatch(self._layout.schema, {*self._spec["null"], *self._masks}, padded, tensors=plain)
-            self._layout.watch = None if plain else self._nulls
-            self._layout.row_valid = self._with_row_valid
-        return self._layout, self._nulls
+            nulls = NullWatch(layout.schema, {*self._spec["null"], *self._masks}, padded, tensors=plain)
+            layout.watch = None if plain else nulls
+            layout.row_valid = self._with_row_valid
+            self._layouts[plain, files] = layout, nulls
+        return self._layouts[plain, files]
 
     def __getstate__(self) -> dict[str, Any]:
         names = ["_spec", "_rows_wanted", "_with_row_valid", "_rank_given", "_timeout", "_id", "_job", "_agree", "_opened"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -138,7 +138,7 @@ class MapDataset:
         self._turn = Turn()
         self._connection: Connection | None = None
         self._schema: Schema | None = None
-        self._layouts: dict[bool, tuple[Layout, NullWatch]] = {}
+        self._layouts: dict[tuple[bool, bool], tuple[Layout, NullWatch]] = {}
 
     def _tell(self) -> None:
         """Logs the warnings about the data, and how much of it the memory holds."""
@@ -210,9 +210,13 @@ class MapDataset:
 
         See :meth:`StreamingDataset.manifest`.
         """
+        return _manifest.of_session(self._session(manifest=True))
+
+    def _session(self, **what: Any) -> dict[str, Any]:
+        """The answer to a request without rows."""
         self._after_fork()
         with self._turn.lock:
-            return _manifest.of_session(self._control().ask(rank=0, world_size=1, manifest=True))
+            return self._control().ask(rank=0, world_size=1, **what)
 
     def _numbers(self, indices: Any) -> np.ndarray:
         """Row numbers of a list of any kind."""
@@ -252,14 +256,17 @@ class MapDataset:
             except ShardfeedError as e:
                 raise nearer(e)  # noqa: B904 - the same error
 
-    def _laid_out(self, *, plain: bool) -> tuple[Layout, NullWatch]:
-        """The layout of batches. All batches share it, so that each warning comes once."""
-        if plain not in self._layouts:
-            layout = Layout(self.schema, plain=plain)
+    def _laid_out(self, *, plain: bool, files: Sequence[Mapping[str, Any]] | None = None) -> tuple[Layout, NullWatch]:
+        """The layout of batches. All batches share it, so that each warning comes once. files is the
+        schema of batches with files for a device.
+        """
+        key = plain, files is not None
+        if key not in self._layouts:
+            layout = Layout(self.schema if files is None else Schema.from_json(files), plain=plain)
             nulls = NullWatch(layout.schema, set(self._spec["null"]), {p["column"] for p in self._spec["pad"]}, tensors=plain)
             layout.watch = None if plain else nulls
-            self._layouts[plain] = layout, nulls
-        return self._layouts[plain]
+            self._layouts[key] = layout, nulls
+        return self._layouts[key]
 
     # Connections
 
@@ -269,11 +276,12 @@ class MapDataset:
             self._connection, self._mapped = self._connect()
         return self._connection
 
-    def _connect(self) -> tuple[Connection, dict[str, Any]]:
+    def _connect(self, **how: Any) -> tuple[Connection, dict[str, Any]]:
+        """A new connection, and the engine's answer. how are members of Map."""
         what = {"dataset": self._id, "opening": opening(self._agree), "spec": self._spec}
         connection = Connection(Engine(self._job), what, timeout=self._timeout, before=self._opened)
         try:
-            return connection, connection.map()
+            return connection, connection.map(**how)
         except BaseException:
             connection.close()
             raise

@@ -213,6 +213,8 @@ class Stats(TypedDict, total=False):
     image_decoder: str
     # JPEGs that the trainer's GPU decodes, under image_device
     images_on_device: int
+    # of these, that it refused, and the engine decoded
+    images_refused: int
     # of the JPEGs, that the engine decodes now; null: all
     image_cpu_share: float | None
     # Sources are how many samples of each source all ranks together took, since the first

@@ -18,11 +18,10 @@ import torch
 from jpegs import Rows, furthest
 
 import shardfeed
-from shardfeed import Image
+from shardfeed import Image, MapDataset
 from shardfeed.torch import DataLoader, StreamingDataset
 from shardfeed.torch._epoch import Local
 from shardfeed.torch._jpeg import _cubins, _decoder, _kernels, _worker
-from shardfeed.torch._jpeg._backends import Refused
 from shardfeed.torch._jpeg._cubins import Cubins
 from shardfeed.torch._jpeg._decoder import Decoder
 from shardfeed.torch._jpeg._rows import Format
@@ -40,6 +39,13 @@ def decoder_here() -> Decoder:
     return Decoder(DEVICE, Cubins(None))
 
 
+def started(decoder: Decoder, rows: Rows, form: Format) -> torch.Tensor:
+    """The tensor of rows, none of which is refused."""
+    found, refused = decoder.decode(rows.values, rows.offsets, rows.rows, form)
+    assert not len(refused)
+    return found
+
+
 def read(paths: list[str]) -> list[bytes]:
     return [Path(path).read_bytes() for path in paths]
 
@@ -48,13 +54,13 @@ def batches(paths: list[str], count: int, given: dict[str, Any], finished: list[
     """Batches of random sizes, each in memory of its own, compared when all have been started."""
     form, files = Format(**{"height": 20, "width": 24} | given), read(paths)
     decoder = decoder_here()
-    started = []
+    all_rows = []
     for i in range(count):
         some: list[bytes | None] = [None if k in lost else file for k, file in enumerate(files[: len(files) - i % 3])]
         rows = Rows.of(some, form, seed=i, finished=finished)
-        started.append((rows, decoder.decode(rows.values, rows.offsets, rows.rows, form)))
+        all_rows.append((rows, started(decoder, rows, form)))
     decoder.close()
-    worst = max(furthest(found, rows.want) for rows, found in started)
+    worst = max(furthest(found, rows.want) for rows, found in all_rows)
     return {"worst": worst, "left": left(), "hardware": decoder.hardware}
 
 
@@ -69,7 +75,8 @@ def subsampled(paths: list[str]) -> dict[str, Any]:
     form, decoder, worst = Format(20, 24), decoder_here(), 0
     for samplings in ({}, {1: 0x41, 3: 0x42}, {}):
         rows = Rows.of(read(paths), form, samplings=samplings)
-        found = decoder.decode(rows.values, rows.offsets, rows.rows, form)
+        found = started(decoder, rows, form)
+        decoder.stream.synchronize()
         worst = max(worst, furthest(found, rows.want))
     decoder.close()
     return {"worst": worst, "left": left()}
@@ -81,24 +88,23 @@ def normalised(paths: list[str]) -> float:
     plain = Format(20, 24, channels_last=True)
     rows = Rows.of(read(paths), plain)
     decoder = decoder_here()
-    found = decoder.decode(rows.values, rows.offsets, rows.rows, form)
+    found = started(decoder, rows, form)
     decoder.close()
     values = (found.cpu().float() * torch.tensor(form.std) + torch.tensor(form.mean)) * 255
     return float((values - rows.want.float()).abs().max())
 
 
 def refused(paths: list[str], count: int) -> dict[str, Any]:
-    """Images that nvJPEG refuses, in some of the batches."""
+    """Images that nvJPEG refuses have zeros, and other rows are right."""
     form, files = Format(20, 24), read(paths)
     decoder, answers, worst = decoder_here(), [], 0
     for i in range(count):
         rows = Rows.of(files, form, seed=i, finished=[0])
-        try:
-            found = decoder.decode(rows.values, rows.offsets, rows.rows, form)
-            decoder.stream.synchronize()
-            worst = max(worst, furthest(found, rows.want))
-        except Refused as e:
-            answers.append([e.images, e.reason])
+        found, which = decoder.decode(rows.values, rows.offsets, rows.rows, form)
+        decoder.stream.synchronize()
+        rows.want[which] = 0
+        worst = max(worst, furthest(found, rows.want))
+        answers.append(which.tolist())
     decoder.close()
     return {"refused": answers, "worst": worst, "left": left()}
 
@@ -110,7 +116,7 @@ def failing(paths: list[str], count: int) -> dict[str, Any]:
     for i in range(count):
         rows = Rows.of(files, form, seed=i)
         try:
-            found = decoder.decode(rows.values, rows.offsets, rows.rows, form)
+            found = started(decoder, rows, form)
             decoder.stream.synchronize()
             worst = max(worst, furthest(found, rows.want))
         except RuntimeError as e:
@@ -160,13 +166,13 @@ def loaded(data: str, given: dict[str, Any], images: dict[str, Any], epochs: int
     mean = float(torch.cat([(f["img"].cpu().float() - w["img"].float()).abs().flatten() for f, w in zip(found, want)]).mean())
     on_device = loader.stats()["images_on_device"]
     same = all(f["id"].tolist() == w["id"].tolist() and list(f) == list(w) for f, w in zip(found, want)) and len(found) == len(want)
-    state = loader.state_dict()
+    state, count = loader.state_dict(), loader.stats()["images_refused"]
     loader.close()
     soon = time.monotonic() + 20  # the worker's thread closes nvJPEG
     while left() and time.monotonic() < soon:
         time.sleep(0.01)
-    kept = len(json.dumps(state)) < 4000
-    return {"worst": worst, "mean": mean, "on_device": on_device, "same": same, "said": said, "left": left(), "state": kept}
+    kept, how_far = len(json.dumps(state)) < 4000, {"worst": worst, "mean": mean, "same": same}
+    return {**how_far, "on_device": on_device, "refused": count, "said": said, "left": left(), "state": kept}
 
 
 def opened(data: str, **given: Any) -> DataLoader[Any]:
@@ -222,6 +228,65 @@ def raised(data: str, given: dict[str, Any]) -> dict[str, Any]:
     except (shardfeed.errors.ShardfeedError, RuntimeError) as e:
         return {"error": type(e).__name__, "text": str(e), "said": said}
     return {"rows": count, "said": said}
+
+
+def lost(data: str, how: dict[str, Any]) -> dict[str, Any]:
+    """Damaged files: the batches, figures and errors of both ways."""
+    ways = []
+    for more in ({"device": None}, {"image_device": "cuda"}):
+        loader, batches, text = opened(data, **{"max_lost": 1} | how | more), [], ""
+        try:
+            batches.extend(loader)
+        except shardfeed.errors.DataError as e:
+            text = f"{e} | {e.shard} {e.row_group} {e.column} {e.hint}"
+        stats = loader.stats()
+        audit = stats["audit"] or {}
+        ways.append((batches, text, {name: stats[name] for name in ("rows", "lost_rows", "lost")}, audit.get("proved")))
+        loader.close()
+    (want, error, figures, proved), (found, other_error, other_figures, other_proved) = ways
+    worst = 0
+    for f, w in zip(found, want):
+        assert list(f) == list(w), (f, w)
+        assert all(f[name].tolist() == w[name].tolist() for name in w if name != "img"), (f["id"], w["id"])
+        worst = max(worst, furthest(f["img"], w["img"]) if len(f["id"]) else 0)
+    valid = [f["_row_valid"].tolist() for f in found if "_row_valid" in f]
+    return {
+        "worst": worst, "batches": [len(found), len(want)], "errors": [error, other_error], "figures": [figures, other_figures],
+        "proved": [proved, other_proved], "masked": sum(row.count(False) for row in valid),
+    }  # fmt: skip
+
+
+def by_number(data: str, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Two epochs of rows by number, the second one resumed, compared with the processors' rows."""
+    images = {"img": Image(20, crop="random_resized", flip=0.5, reducing_gap=None)}
+    dataset = MapDataset(data, images=images, image_decoder="go", cache=False, **options)
+
+    def loader(**more: Any) -> Any:
+        return DataLoader(dataset, batch_size=6, shuffle=True, seed=1, **more)
+
+    said, reference = cuda.warnings(), loader()
+    want = [batch for _ in range(2) for batch in reference]
+    first = loader(device=DEVICE, **given)
+    found, batches = list(first), iter(first)
+    found += [next(batches) for _ in range(3)]
+    second = loader(device=DEVICE, **given)
+    second.load_state_dict(first.state_dict())
+    first.close()
+    found += list(second)
+    second.close()
+    worst = 0
+    for f, w in zip(found, want, strict=True):
+        assert list(f) == list(w) and all(f[name].tolist() == w[name].tolist() for name in w if name != "img"), (f, w)
+        worst = max(worst, furthest(f["img"], w["img"]))
+    return {"worst": worst, "said": said, "rows": sum(len(f["id"]) for f in found)}
+
+
+def number_errors(data: str, given: dict[str, Any]) -> str:
+    try:
+        list(DataLoader(MapDataset(data, images={"img": Image(20)}, cache=False), **{"batch_size": 6, "device": DEVICE} | given))
+    except (TypeError, shardfeed.errors.ShardfeedError) as e:
+        return f"{type(e).__name__}: {e}"
+    return ""
 
 
 def functions(data: str) -> dict[str, Any]:

@@ -54,6 +54,8 @@ _LOADER_ONLY = (
     "persistent_workers",
     "worker_init_fn",
     "headspace",
+    "image_device",
+    "image_cpu_share",
 )
 
 

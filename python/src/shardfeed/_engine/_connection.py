@@ -115,7 +115,8 @@ class Connection(Channel):
     def map(self, *, locate: Sequence[int] = (), epoch: int | None = None, **more: Any) -> dict[str, Any]:
         """Opens rows by number, and returns Mapped. Not while rows are asked for.
 
-        epoch selects the random draws of later rows; None keeps the current one. more has other members of Map.
+        epoch selects the random draws of later rows; None keeps the current one. more has other
+        members of Map.
         """
         self._finish("opening rows by number")
         request = {"locate": list(locate), "epoch": epoch, **more}
@@ -136,7 +137,7 @@ class Connection(Channel):
             raise
 
     def take(self, rows: np.ndarray) -> None:
-        """Asks for rows by number. taken returns them, in the order in which they were asked for."""
+        """Asks for rows by number. taken returns them, in the order of the requests."""
         self._check()
         try:
             self.loans.settle()
@@ -230,7 +231,7 @@ class Connection(Channel):
         return self._request(protocol.MEET, {"name": name, **what}, protocol.MET, "meeting other ranks")
 
     def choose(self, *, bits: str, save: str) -> dict[str, Any]:
-        """Has the engine write a list of rows, and returns Selected. Not during an iteration of this connection."""
+        """Has the engine write a list of rows, and returns Selected. Not during an iteration."""
         self._finish("writing the list of rows")
         return self._request(protocol.SELECT, {"bits": bits, "save": save}, protocol.SELECTED, "writing the list of rows")
 

@@ -9,11 +9,10 @@ from typing import Any
 import torch
 
 from .._args import _storage
-from .._args._locate import RowPlace
 from .._args._types import Path
 from ..errors import OptionError
 from ._balance import Balance, Balanced
-from ._decoding import Decoding
+from ._decoding import Ask, Decoding
 from ._device import Streams
 from ._jpeg._cubins import Cubins
 from ._jpeg._libraries import Missing
@@ -77,9 +76,11 @@ class ImageDevice:
             self._refused = True
             log.warning("image_device=%r: the processors decode all images, since %s", self._where, e)
 
-    def streams(self, device: torch.device, images: Mapping[str, Any], locate: Callable[[int], RowPlace]) -> Streams:
-        """The streams of the copies. locate returns the place of a row, for errors."""
-        return Streams(device) if self._worker is None else Decoding(device, self._worker, Formats(images), locate)
+    def streams(self, device: torch.device, spec: Mapping[str, Any], ask: Ask) -> Streams:
+        """The streams of the copies, by the engine's options of the data set."""
+        if self._worker is None:
+            return Streams(device)
+        return Decoding(device, self._worker, Formats(spec["images"]), ask, masks=spec["on_error"] == "mask")
 
     def divided(self, batches: Any, divide: Callable[[float], None]) -> Any:
         """Batches whose waits set the share."""

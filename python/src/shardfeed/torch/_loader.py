@@ -287,13 +287,12 @@ class DataLoader(Generic[T]):
         """Starts an epoch: returns the source of its batches, and their iterator on the device."""
         self.dataset._trainer_side = {"workers": self.num_workers or self.threads, "pinned": self.pin_memory is not False}
         spec = self.dataset._spec
-        images = spec["images"]
-        self._images.begin(images, self._raw_for(), spec["cache_dir"], spec["batch_size"])
+        self._images.begin(spec["images"], self._raw_for(), spec["cache_dir"], spec["batch_size"])
         if self.num_workers or self.threads:
             source: Source = Processes(self) if self.num_workers else Threads(self)
             return source, self._route.open(source)
         local = Local(self, self._images.share)
-        batches = self._route.open(local, lambda device: self._images.streams(device, images, self.dataset.locate))
+        batches = self._route.open(local, lambda device: self._images.streams(device, spec, self.dataset._session))
         return local, self._images.divided(batches, local.divide)
 
     def _raw_for(self) -> str:

@@ -23,6 +23,8 @@ class LoaderOptions(TypedDict, total=False):
     device: Device
     pin_memory: bool | None
     num_workers: int
+    image_device: Literal["cpu", "cuda", "auto"]
+    image_cpu_share: float | None
     prefetch: int
     prefetch_factor: int | None
     persistent_workers: bool
@@ -35,8 +37,6 @@ class StreamLoaderOptions(LoaderOptions, total=False):
     """The arguments of DataLoader with a StreamingDataset besides data and collate_fn."""
 
     threads: int
-    image_device: Literal["cpu", "cuda", "auto"]
-    image_cpu_share: float | None
 
 
 class MapLoaderOptions(LoaderOptions, total=False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 
@@ -53,8 +53,9 @@ class MapLoader(DataLoader[T]):
         batch_sampler (iterable of lists of int, default None): the row numbers of each batch.
         drop_last (bool, default False): leave out the last batch when it is smaller.
         seed (int, default 0): the seed of shuffle.
-        collate_fn, device, pin_memory, num_workers, prefetch, prefetch_factor, persistent_workers,
-            worker_init_fn, multiprocessing_context, headspace: as in DataLoader.
+        collate_fn, device, pin_memory, num_workers, image_device, image_cpu_share, prefetch,
+            prefetch_factor, persistent_workers, worker_init_fn, multiprocessing_context, headspace: as
+            in DataLoader.
     """
 
     dataset: MapDataset  # type: ignore[assignment]
@@ -73,6 +74,8 @@ class MapLoader(DataLoader[T]):
         device: Device = None,
         pin_memory: bool | None = None,
         num_workers: int = 0,
+        image_device: Literal["cpu", "cuda", "auto"] = "cpu",
+        image_cpu_share: float | None = None,
         prefetch: int = 2,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
@@ -146,15 +149,22 @@ class MapLoader(DataLoader[T]):
 
     def _open(self) -> tuple[Any, Any]:
         """Starts an epoch: returns the source of its batches, and their iterator on the device."""
-        source: Source
         start, lists = self._lists.begin(self._next)
         self._next, self._stamp, self._loaded = Place(start.epoch + 1, 0, None, None), start, False
         self._wait.iterates(0, 1)
-        if self.num_workers == 0:
-            source = Local(self._whole, self, self.collate_fn, self.prefetch, start, lists)
-        else:
-            source = Remote(start, iter(self._torch_loader((start.epoch, listed) for listed in lists)), self._wait)
-        return source, self._route.open(source)
+        spec = self._whole._spec
+        self._images.begin(spec["images"], self._raw_for(), spec["cache_dir"], self.batch_size or 1)
+        if self.num_workers:
+            source: Source = Remote(start, iter(self._torch_loader((start.epoch, listed) for listed in lists)), self._wait)
+            return source, self._route.open(source)
+        local = Local(self._whole, self, self.collate_fn, self.prefetch, start, lists, self._images.share)
+        batches = self._route.open(local, lambda device: self._images.streams(device, spec, self._whole._session))
+        return local, self._images.divided(batches, local.divide)
+
+    def _raw_for(self) -> str:
+        if self.collate_fn is not None or self.num_workers:
+            return "collate_fn and torch workers get batches before that: apply the function to the loader's batches"
+        return "single rows have none: give batch_size or batch_sampler" if self.batch_size is None and self.batch_sampler is None else ""
 
     def map(self, function: Callable[..., Any], *, random: bool = False) -> DataLoader[Any]:
         """Refuses: give collate_fn, which gets each batch."""
@@ -258,7 +268,7 @@ class MapLoader(DataLoader[T]):
         connection, self._idle = self._idle, None
         if connection is not None and connection.usable:
             return connection
-        return self._whole._connect()[0]
+        return self._whole._connect(image_cpu_share=self._images.share)[0]
 
     def _give_back(self, connection: Connection) -> None:
         if self._idle is None and connection.usable and not connection.asked and not self._closed:

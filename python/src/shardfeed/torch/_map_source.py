@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,8 +31,9 @@ _MOST_ROWS = 2 << 20  # that may be asked for ahead
 class Tensors:
     """Makes tensors of rows by number."""
 
-    def __init__(self, dataset: MapDataset) -> None:
-        layout, self._nulls = dataset._laid_out(plain=True)
+    def __init__(self, dataset: MapDataset, files: Sequence[Mapping[str, Any]] | None = None) -> None:
+        """files is the schema of batches with files for a device."""
+        layout, self._nulls = dataset._laid_out(plain=True, files=files)
         self._layout = TensorLayout(layout, (), row_valid=dataset._masks)
 
     def make(self, raw: RawBatch, single: bool) -> Any:
@@ -64,7 +65,16 @@ def numbers(dataset: MapDataset, index: Any) -> tuple[np.ndarray, bool]:
 class Local:
     """Batches that this process asks the engine for, some ahead, each with the place after it."""
 
-    def __init__(self, dataset: MapDataset, lender: Lender, collate: Collate, prefetch: int, start: Place, lists: Iterator[Any]) -> None:
+    def __init__(
+        self,
+        dataset: MapDataset,
+        lender: Lender,
+        collate: Collate,
+        prefetch: int,
+        start: Place,
+        lists: Iterator[Any],
+        image_cpu_share: float | None = None,
+    ) -> None:
         self.rings: tuple[Ring, ...] = ()
         self.waited = lender._waited
         self._dataset = dataset
@@ -72,10 +82,14 @@ class Local:
         self._ahead = max(2, prefetch + 1)
         self._place = start
         self._lists = lists
-        self._tensors = Tensors(dataset)
         self._lender = lender
         self._connection = lender._take()
-        dataset._begin(self._connection, start.epoch)
+        if image_cpu_share is None:
+            self._tensors = Tensors(dataset)
+            dataset._begin(self._connection, start.epoch)
+        else:
+            self._connection.divide(image_cpu_share)  # one that was idle may have another share
+            self._tensors = Tensors(dataset, self._connection.map(epoch=start.epoch, image_cpu_share=image_cpu_share)["schema"])
         self._asked: deque[tuple[int, bool]] = deque()  # rows, and whether they are a single one
         self._held: tuple[np.ndarray, bool] | None = None  # rows to ask for once fewer are asked for
         self._failed: Exception | None = None  # of the sampler; raised after the batches before it
@@ -141,6 +155,11 @@ class Local:
                 self._ended, self._failed = True, e
                 return
             self._asked.append((len(array), single))
+
+    def divide(self, image_cpu_share: float) -> None:
+        """Gives the engine another share of the images, in batches that it has not begun."""
+        if not self._over:
+            self._connection.divide(image_cpu_share)
 
     @property
     def holds(self) -> int:

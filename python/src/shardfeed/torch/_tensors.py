@@ -292,12 +292,13 @@ def _rows_of(values: Column, offsets: torch.Tensor, rows: slice | np.ndarray) ->
         lo, hi = int(own[0]), int(own[-1])
         return _columns.slice_column(values, lo, hi), own - lo
     places, edges = _take.gathered(offsets.cpu().numpy(), rows)
-    return _taken(values, torch.from_numpy(places).to(offsets.device)), torch.from_numpy(edges).to(offsets.device)
+    return taken(values, torch.from_numpy(places).to(offsets.device)), torch.from_numpy(edges).to(offsets.device)
 
 
-def _taken(column: Column, places: torch.Tensor) -> Column:
+def taken(column: Column, places: torch.Tensor) -> Column:
+    """The values of a column at these places."""
     if isinstance(column, Mapping):
-        return {name: _taken(member, places) for name, member in column.items()}
+        return {name: taken(member, places) for name, member in column.items()}
     return column[places]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,15 +11,15 @@ import torch
 from ._memory import Memory
 from ._nvjpeg import HARDWARE, KERNELS, Failed, Library, State
 
+log = logging.getLogger("shardfeed")
 
-class Refused(Exception):
-    """nvJPEG cannot decode images of a batch."""
 
-    def __init__(self, images: Sequence[int], reason: str, column: str = "") -> None:
-        super().__init__(reason)
-        self.column = column
-        self.images = list(images)  # their numbers in the batch
-        self.reason = reason
+class _Files(NamedTuple):
+    """The files of images, and the memory for their pixels."""
+
+    data: np.ndarray  # addresses
+    lengths: np.ndarray
+    planes: np.ndarray
 
 
 class Backends:
@@ -53,14 +54,17 @@ class Backends:
         assert library is not None
         states.of(library)
 
-    def decode(self, states: States, data: np.ndarray, lengths: np.ndarray, planes: np.ndarray, plain: np.ndarray) -> None:
-        """Starts to decode a batch to planes, and raises Refused for images that cannot be
-        decoded. Only plain images are for the hardware.
+    def decode(self, states: States, data: np.ndarray, lengths: np.ndarray, planes: np.ndarray, plain: np.ndarray) -> np.ndarray:
+        """Starts to decode a batch to planes. Returns the numbers of the images that nvJPEG
+        refuses. Only plain images are for the hardware.
         """
+        files = _Files(data, lengths, planes)
+        every = np.arange(len(data))
         if self._hardware is not None and not self._looks and plain.all():
+            states.keep(files)
             try:
-                states.of(self._hardware).decode(data, lengths, planes, self._stream.cuda_stream)
-                return
+                states.of(self._hardware).decode(*files, self._stream.cuda_stream)
+                return every[:0]
             except Failed as e:
                 if not e.refused:
                     raise
@@ -69,37 +73,39 @@ class Backends:
         able = plain & (self._hardware is not None)
         if self._hardware is not None and self._looks:
             able &= self._hardware.supports(data, lengths)
-        for library, which in ((self._hardware, able), (self._others, ~able)):
-            if which.any():
-                library = library or self._other_library()
-                states.keep(data[which], lengths[which], planes[which])
-                self._checked(states, library, np.flatnonzero(which))
+        others = ~able
+        if self._hardware is not None:
+            others[self._refused(states, self._hardware, files, every[able])] = True
+        return self._refused(states, self._other_library, files, every[others])
 
+    @property
     def _other_library(self) -> Library:
         if self._others is None:
             self._others = Library(KERNELS, self._memory)
         return self._others
 
-    def _checked(self, states: States, library: Library, which: np.ndarray) -> None:
-        data, lengths, planes = states.kept[-1]
-        stream = self._stream.cuda_stream
+    def _refused(self, states: States, library: Library, files: _Files, which: np.ndarray) -> np.ndarray:
+        """Starts to decode some of the images, and returns the ones that the library refuses: it
+        fails for a batch if one of its images is bad, and then for one half at least.
+        """
+        if not len(which):
+            return which
+        some = _Files(*(of[which] for of in files))
+        states.keep(some)
         try:
-            states.of(library).decode(data, lengths, planes, stream)
+            states.of(library).decode(*some, self._stream.cuda_stream)
+            return which[:0]
         except Failed as e:
             if not e.refused:
                 raise
+            log.debug("%d images: %s", len(which), e)
             self._stream.synchronize()
-            refused = []
-            for i, image in enumerate(which.tolist()):
-                try:
-                    states.of(library).decode(data[i : i + 1], lengths[i : i + 1], planes[i : i + 1], stream)
-                except Failed as one:
-                    if not one.refused:
-                        raise
-                    refused.append(image)
-                self._stream.synchronize()
-            if refused:  # else they decode one by one
-                raise Refused(refused, str(e)) from e
+        if len(which) == 1:
+            return which
+        half = len(which) // 2
+        first = self._refused(states, library, files, which[:half])
+        self._stream.synchronize()  # a state decodes one batch at a time
+        return np.concatenate([first, self._refused(states, library, files, which[half:])])
 
     def close(self) -> None:
         for library in (self._hardware, self._others):
@@ -113,7 +119,7 @@ class States:
     def __init__(self) -> None:
         self._size: tuple[int, int, int] | None = None  # images, width and height
         self._states: dict[int, State] = {}
-        self.kept: list[tuple[np.ndarray, ...]] = []  # arguments that calls may still read
+        self.kept: list[_Files] = []  # arguments that calls may still read
 
     def of(self, library: Library) -> State:
         state = self._states.get(library.backend)
@@ -130,8 +136,8 @@ class States:
             for state in self._states.values():
                 state.reserve(*self._size)
 
-    def keep(self, *arrays: np.ndarray) -> None:
-        self.kept.append(arrays)
+    def keep(self, files: _Files) -> None:
+        self.kept.append(files)
 
     def close(self) -> None:
         for state in self._states.values():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from ._backends import Backends, Refused, States
+from ._backends import Backends, States
 from ._cubins import Cubins
 from ._driver import enter
 from ._kernels import Compiled, Kernels
@@ -63,26 +63,22 @@ class Decoder:
                     self._kernels.warm(lane.send(count, self._device), out.data_ptr())
                     self._backends.warm(lane.states)
 
-    def decode(self, values: torch.Tensor, offsets: torch.Tensor, rows: torch.Tensor, form: Format, name: str = "") -> torch.Tensor:
+    def decode(self, values: torch.Tensor, offsets: torch.Tensor, rows: torch.Tensor, form: Format) -> tuple[torch.Tensor, np.ndarray]:
         """Starts to make the tensor of a column. Row i has its bytes at offsets[i] of values, which
         is page-locked and stays until the stream has done this; rows are the numbers.
 
-        It raises Refused, with rows of the batch and the column's name, for images that cannot be
-        decoded.
+        Also returns the rows whose images nvJPEG refuses. They have zeros.
         """
-        numbers, starts = rows.numpy(), offsets.numpy()
+        numbers, starts, refused = rows.numpy(), offsets.numpy(), []
         with torch.cuda.stream(self.stream):
             out = torch.empty((len(numbers), *form.shape), dtype=form.dtype, device=self._device)
             for first, end in _parts(numbers):
-                try:
-                    self._part(values, starts[first:], numbers[first:end], form, out.data_ptr() + first * form.bytes)
-                except Refused as e:
-                    encoded = np.flatnonzero(numbers[first:end, KIND] == ENCODED)
-                    raise Refused((first + encoded[e.images]).tolist(), e.reason, name) from e
-        return out
+                of_part = self._part(values, starts[first:], numbers[first:end], form, out.data_ptr() + first * form.bytes)
+                refused.append(first + of_part)
+        return out, np.concatenate([np.zeros(0, np.int64), *refused])
 
-    def _part(self, values: torch.Tensor, starts: np.ndarray, numbers: np.ndarray, form: Format, out: int) -> None:
-        """Makes some rows of a tensor."""
+    def _part(self, values: torch.Tensor, starts: np.ndarray, numbers: np.ndarray, form: Format, out: int) -> np.ndarray:
+        """Makes some rows of a tensor, and returns the refused ones."""
         with self._lane() as lane:
             count, rows = len(numbers), lane.take(numbers)
             encoded, finished = (np.flatnonzero(numbers[:, KIND] == kind) for kind in (ENCODED, FINISHED))
@@ -90,13 +86,19 @@ class Decoder:
             set_places(rows, encoded, addresses.places)
             base = self._planes.address(addresses.bytes)
             pixels = self._copy(values, starts, finished, rows, form) if len(finished) else 0
-            on = lane.send(count, self._device)
+            refused = encoded[:0]
             if len(encoded):
                 planes = addresses.planes(base)
-                self._backends.decode(lane.states, addresses.data, addresses.lengths, planes, for_hardware(numbers[encoded]))
+                refused = encoded[
+                    self._backends.decode(lane.states, addresses.data, addresses.lengths, planes, for_hardware(numbers[encoded]))
+                ]
+                rows[refused, KIND] = LOST
+            on = lane.send(count, self._device)
+            if len(refused) < len(encoded):
                 self._make(count, on, base, out, form)
-            if len(encoded) < count:
+            if len(encoded) - len(refused) < count:
                 self._kernels.place(count, on, pixels, out, form.bytes)
+            return refused
 
     def _make(self, count: int, rows: int, planes: int, out: int, form: Format) -> None:
         table = self._table(form)
@@ -173,11 +175,9 @@ class _Lane:
         return self._on.data_ptr()
 
     def images(self, numbers: np.ndarray, encoded: np.ndarray, data: np.ndarray) -> _Images:
-        images = _Images(numbers[encoded], data)
         if len(encoded):
             self.states.reserve(len(numbers), int(numbers[encoded, WIDTH].max()), int(numbers[encoded, HEIGHT].max()))
-        self.states.keep(images.data, images.lengths)
-        return images
+        return _Images(numbers[encoded], data)
 
 
 class _Images:

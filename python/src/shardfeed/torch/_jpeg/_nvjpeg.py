@@ -30,7 +30,7 @@ _STATUS = {
     9: "not implemented",
     10: "incomplete JPEG",
 }
-_OF_IMAGES = (3, 4, 9, 10)  # an image is refused
+_OF_IMAGES = (3, 4, 5, 6, 8, 9, 10)  # an image of a batch may be the reason, or the size of the batch
 _OF_DEVICES = (4, 7, 9)  # a backend is not there
 
 
@@ -39,7 +39,7 @@ class Failed(RuntimeError):
 
     def __init__(self, call: str, status: int) -> None:
         super().__init__(f"nvJPEG: {call} failed: {_STATUS.get(status, 'unknown error')} ({status})")
-        self.refused = status in _OF_IMAGES
+        self.refused = call == "nvjpegDecodeBatched" and status in _OF_IMAGES
         self.absent = status in _OF_DEVICES
 
 

@@ -8,8 +8,9 @@ import weakref
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 
 from . import _libraries
@@ -27,6 +28,14 @@ class Images:
     offsets: torch.Tensor  # where each row starts
     rows: torch.Tensor  # the numbers
     form: Format
+
+
+class Decoded(NamedTuple):
+    """Columns that are being decoded."""
+
+    images: dict[str, torch.Tensor]
+    refused: dict[str, np.ndarray]  # rows that nvJPEG refuses, and that have zeros; only of columns with any
+    done: torch.cuda.Event  # passes when the work is done
 
 
 class Worker:
@@ -57,9 +66,9 @@ class Worker:
         """Waits until the decoder is made, and lets it get ready for batches of count rows."""
         self._ready = self._thread.submit(self._decoder.warm, count)
 
-    def start(self, columns: Mapping[str, Images], after: Any) -> Future[tuple[dict[str, torch.Tensor], torch.cuda.Event]]:
-        """Decodes columns. The result is there when all work has been started; the event passes
-        when it is done, and after the event that is given.
+    def start(self, columns: Mapping[str, Images], after: Any) -> Future[Decoded]:
+        """Decodes columns. The result is there when all work has been started; its event passes
+        after the event that is given, too.
         """
         ready, self._ready = self._ready, None
         future = self._thread.submit(_decode, self._decoder, ready, columns, after)
@@ -79,14 +88,16 @@ def _make(device: torch.device, cubins: Cubins) -> Decoder:
     return Decoder(device, cubins)
 
 
-def _decode(
-    decoder: Decoder, ready: Future[None] | None, columns: Mapping[str, Images], after: Any
-) -> tuple[dict[str, torch.Tensor], torch.cuda.Event]:
+def _decode(decoder: Decoder, ready: Future[None] | None, columns: Mapping[str, Images], after: Any) -> Decoded:
     if ready is not None:
         ready.result()
-    found = {name: decoder.decode(c.values, c.offsets, c.rows, c.form, name) for name, c in columns.items()}
+    found, refused = {}, {}
+    for name, c in columns.items():
+        found[name], rows = decoder.decode(c.values, c.offsets, c.rows, c.form)
+        if len(rows):
+            refused[name] = rows
     decoder.stream.wait_event(after)
-    return found, decoder.stream.record_event()
+    return Decoded(found, refused, decoder.stream.record_event())
 
 
 def _close(thread: ThreadPoolExecutor, made: Future[Decoder], pid: int) -> None:
