@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -201,7 +202,7 @@ func (s *session) batchSize() int { return max(1, s.dataset.data.Loader.BatchSiz
 func (s *session) steps(state shuffle.State, worldSize int, w wire.Window) (shuffle.Steps, error) {
 	steps := shuffle.Steps{Rows: state.Rows, GlobalBatch: int64(s.batchSize()) * int64(worldSize), Tail: s.tail(&state, worldSize)}
 	if steps.Rows == 0 {
-		return steps, wire.NewFailure(wire.KindData, "the data set has no rows%s", s.dataset.data.Dataset.Tables()[0].Empty())
+		return steps, wire.NewFailure(wire.KindData, "%s: the data set has no rows%s", strings.Join(s.dataset.addresses(), ", "), s.dataset.data.Dataset.Tables()[0].Empty())
 	}
 	if err := steps.Validate(); err != nil {
 		return steps, err

@@ -91,5 +91,5 @@ def test_select(tmp_path: Path) -> None:
 
 def test_a_table_whose_rows_are_all_deleted() -> None:
     dataset = StreamingDataset(f"delta+{TABLE.with_name('evolved')}", batch_size=4)
-    with pytest.raises(ShardfeedError, match="the data set has no rows: the Delta table has no files in snapshot 17"):
+    with pytest.raises(ShardfeedError, match=r"evolved: the data set has no rows: the Delta table has no files in snapshot 17"):
         list(dataset)
