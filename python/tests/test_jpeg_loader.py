@@ -73,6 +73,20 @@ def test_resumed(host, data):
     said.journal.clean()
 
 
+def test_resumed_at_each_step(host, data):
+    said = host.run("resumed_at_each_step", data[0], fakenvjpeg_pictures=data[1], fakenvjpeg_refused="3:90,2:90")
+    assert said.answer <= 4
+    said.journal.clean()
+
+
+@pytest.mark.parametrize("given", [{}, {"batch_size": 1}, {"batch_size": 7, "tail": "drop"}, {"memory": "128MiB"}])
+def test_two_loaders_at_once(host, data, given):
+    """And a data set is read without a device after a loader with one."""
+    said = host.run("shared", data[0], given, fakenvjpeg_pictures=data[1], **LATE)
+    assert said.answer <= 4
+    said.journal.clean()
+
+
 def test_members_of_structs(host, data, tmp_path):
     files = [Path(data[0], f"part-{k}.parquet") for k in range(2)]
     for file in files:

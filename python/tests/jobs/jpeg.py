@@ -289,6 +289,44 @@ def number_errors(data: str, given: dict[str, Any]) -> str:
     return ""
 
 
+def compared(found: list[Any], want: list[Any]) -> int:
+    assert [f["id"].tolist() for f in found] == [w["id"].tolist() for w in want]
+    return max(furthest(f["img"], w["img"]) for f, w in zip(found, want, strict=True))
+
+
+def resumed_at_each_step(data: str) -> int:
+    """On two ranks, with images that nvJPEG refuses."""
+    worst = 0
+    for rank in range(2):
+        ranks = {"rank": rank, "world_size": 2, "image_cpu_share": 0.3}
+        want = list(opened(data, device=None, **{**ranks, "image_cpu_share": None}))
+        for step in range(1, len(want)):
+            first = opened(data, image_device="cuda", **ranks)
+            batches = iter(first)
+            found = [next(batches) for _ in range(step)]
+            second = opened(data, image_device="cuda", **ranks)
+            second.load_state_dict(first.state_dict())
+            first.close()
+            found += list(second)
+            second.close()
+            worst = max(worst, compared(found, want))
+    return worst
+
+
+def shared(data: str, given: dict[str, Any]) -> int:
+    """Two loaders of one data set's batches at once, and the data set itself afterwards."""
+    images = {"img": Image(20, crop="random_resized", flip=0.5, reducing_gap=None)}
+    own = {"images": images, "image_decoder": "go", "cache": False, "seed": 3, "batch_size": 6} | given
+    want = list(StreamingDataset(data, **own))
+    one, two = (DataLoader(StreamingDataset(data, **own), device=DEVICE, image_device="cuda") for _ in range(2))
+    pairs = list(zip(one, two, strict=True))
+    worst = max(compared([pair[k] for pair in pairs], want) for k in range(2))
+    dataset = one.dataset
+    one.close()
+    dataset.set_epoch(0)
+    return max(worst, compared(list(dataset), want))
+
+
 def functions(data: str) -> dict[str, Any]:
     return raised(data, {"image_device": "cuda", "collate_fn": len})
 
