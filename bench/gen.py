@@ -28,7 +28,9 @@
                 token_ids list<int32> of 8 to 40, and numbers with nulls; about 370 bytes a row
     texts       6 files x 1,500 documents, 3 row groups, zstd: id, text (English and code of
                 tokenize/testdata/texts.py, 1,500 to 9,000 characters)
-    small_groups  20 files x 5,000 documents as in tokens, 50 row groups (for requests to the hub)
+    few_large   8 files as in tokens; many_small 200 files x 250 documents, one row group (for
+                requests to the hub, as the next)
+    small_groups  20 files x 5,000 documents as in tokens, 50 row groups
 
 SET_by_WRITER is SET with other random numbers, as another writer writes it: duckdb, polars or
 spark, or plain, which is pyarrow without dictionaries and without nulls.
@@ -77,6 +79,8 @@ SETS = {
     "scenes": (4, 240, 2, {"compression": "none"}),
     "short": (8, 150_000, 6, {"compression": "snappy"}),
     "texts": (6, 1_500, 3, {"compression": "zstd"}),
+    "few_large": (8, 12_500, 5, {"compression": "zstd"}),
+    "many_small": (200, 250, 1, {"compression": "zstd"}),
     "small_groups": (20, 5_000, 50, {"compression": "zstd"}),
 }
 BY = "_by_"  # between a set and its writer, one of again.WRITERS
@@ -281,6 +285,8 @@ MAKERS = {
     "scenes": (scenes, 12),
     "short": (short, 9),
     "texts": (documents_of_texts, 10),
+    "few_large": (tokens, 12),
+    "many_small": (tokens, 13),
     "small_groups": (tokens, 11),
 }
 

@@ -1,12 +1,19 @@
 #!/usr/bin/env python3
-"""hub_ranks.py WAY ADDRESS RANKS EPOCHS BATCH BUFFER: ranks of a machine stream shuffled epochs.
+"""hub_ranks.py WAY ADDRESS RANKS EPOCHS BATCH BUFFER: ranks of a machine train on shuffled epochs.
 
-WAY is shardfeed; datasets, streamed as its documentation shows; datasets-large, with requests of up
-to 128 MiB and one read ahead; download-datasets, where the hub's own client downloads all files at
-once, 16 at a time, before datasets reads them from the disk; or download-pyarrow, where each rank
-then reads its share of the files by pyarrow, in file order. BUFFER is the rows that a rank mixes. Every byte of each batch is
-read. Imports are not counted. All ranks wait for each other after an epoch; a line reports it, and
-a line of standard input lets them continue. The last line has the figures.
+Each way ends in batches of torch tensors, every byte of which is read. BUFFER is the rows that a
+rank mixes. WAY is one of
+
+    shardfeed
+    datasets           streamed as its documentation shows
+    datasets-large     the same with requests of up to 128 MiB, and one read ahead
+    download-datasets  the hub's own client downloads all files at once, 16 at a time; datasets
+                       converts them to Arrow, and mixes rows of shuffled shards of these
+    download-pyarrow   the same download; each rank then reads shuffled row groups by pyarrow, and
+                       mixes their rows
+
+Imports are not counted. All ranks wait for each other after an epoch; a line reports it, and a line
+of standard input lets them continue. The last line has the figures.
 """
 
 import json
@@ -19,41 +26,47 @@ import measure
 
 
 def shardfeed_epochs(address, rank, ranks, batch, buffer, together):
-    import shardfeed
+    from shardfeed.torch import DataLoader
 
-    dataset = shardfeed.StreamingDataset(address, batch_size=batch, shuffle_buffer=buffer, seed=1)
+    loader = DataLoader(address, batch_size=batch, shuffle_buffer=buffer * ranks, seed=1)
     while True:
-        yield (batch_arrays(b) for b in dataset)
+        yield ((batch_tensors(b), len(b["doc_id"])) for b in loader)
 
 
-def batch_arrays(batch):
-    """The arrays of a batch, a list's values and offsets among them."""
-    found = []
-    for value in batch.values():
-        found += [value] if hasattr(value, "dtype") and hasattr(value, "strides") else [value.values, value.offsets]
-    return found, len(batch.row_valid)
+def batch_tensors(batch):
+    """The tensors of a batch, a list's values and offsets among them."""
+    return [t for v in batch.values() for t in ([v] if hasattr(v, "numpy") else [v.values, v.offsets])]
 
 
-def datasets_epochs(address, rank, ranks, batch, buffer, together, large=False, files=()):
+def datasets_epochs(address, rank, ranks, batch, buffer, together, large=False):
     import datasets
     import pyarrow as pa
     import pyarrow.dataset
-    from datasets.distributed import split_dataset_by_node
 
-    datasets.disable_progress_bars()
     more = {}
     if large:
         cache = pa.CacheOptions(prefetch_limit=1, range_size_limit=128 << 20)
         more["fragment_scan_options"] = pyarrow.dataset.ParquetFragmentScanOptions(cache_options=cache)
-    if files:
-        more["data_files"] = list(files)
-    rows = datasets.load_dataset("parquet" if files else address, split="train", streaming=True, **more)
+    yield from mixed(datasets.load_dataset(address, split="train", streaming=True, **more), rank, ranks, batch, buffer)
+
+
+def mixed(rows, rank, ranks, batch, buffer):
+    """Epochs of an iterable data set, in Arrow: its own format torch has a tensor for each row of a list."""
+    from datasets.distributed import split_dataset_by_node
+
     rows = split_dataset_by_node(rows.shuffle(seed=1, buffer_size=buffer), rank, ranks).with_format("arrow")
     epoch = 0
     while True:
         rows.set_epoch(epoch)
-        yield ((table_arrays(t), len(t)) for t in rows.iter(batch))
+        yield ((table_tensors(t), len(t)) for t in rows.iter(batch))
         epoch += 1
+
+
+def first_by_rank_0(rank, together, make):
+    """What make returns. The other ranks call it when rank 0 has, and find what it kept."""
+    made = make(True) if rank == 0 else None
+    together.wait()
+    return make(False) if made is None else made
 
 
 def downloaded(address, rank, together):
@@ -62,37 +75,71 @@ def downloaded(address, rank, together):
 
     from huggingface_hub import snapshot_download
 
-    def ask(offline):
-        return snapshot_download(address, repo_type="dataset", max_workers=16, local_files_only=offline)
+    directory = first_by_rank_0(
+        rank, together, lambda first: snapshot_download(address, repo_type="dataset", max_workers=16, local_files_only=not first)
+    )
+    return sorted(glob.glob(f"{directory}/**/*.parquet", recursive=True))
 
-    directory = ask(False) if rank == 0 else None
-    together.wait()
-    return sorted(glob.glob(f"{directory or ask(True)}/**/*.parquet", recursive=True))
+
+SHARDS_OF_RANK = 8
 
 
 def download_datasets_epochs(address, rank, ranks, batch, buffer, together):
-    yield from datasets_epochs(address, rank, ranks, batch, buffer, together, files=downloaded(address, rank, together))
+    import datasets
+
+    files = downloaded(address, rank, together)
+
+    def load(first):
+        return datasets.load_dataset("parquet", data_files=files, split="train", num_proc=os.cpu_count() if first else None)
+
+    rows = first_by_rank_0(rank, together, load)
+    yield from mixed(rows.to_iterable_dataset(num_shards=SHARDS_OF_RANK * ranks), rank, ranks, batch, buffer)
 
 
 def download_pyarrow_epochs(address, rank, ranks, batch, buffer, together):
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    mine = downloaded(address, rank, together)[rank::ranks]
+    files = [pq.ParquetFile(f, memory_map=True) for f in downloaded(address, rank, together)]
+    groups = [(f, g) for f in files for g in range(f.num_row_groups)]
+
+    def tables(draw):
+        waiting, rows = [], 0
+        for i in draw.permutation(len(groups))[rank::ranks]:
+            file, group = groups[i]
+            waiting.append(file.read_row_group(group, use_threads=False))
+            rows += len(waiting[-1])
+            if rows >= buffer:
+                yield pa.concat_tables(waiting)
+                waiting, rows = [], 0
+        if waiting:
+            yield pa.concat_tables(waiting)
+
+    def batches(draw):
+        for table in tables(draw):
+            table = table.take(draw.permutation(len(table))).combine_chunks()
+            yield from (table.slice(at, batch) for at in range(0, len(table), batch))
+
+    epoch = 0
     while True:
-        batches = (b for file in mine for b in pq.ParquetFile(file, memory_map=True).iter_batches(batch))
-        yield ((table_arrays(pa.Table.from_batches([b])), len(b)) for b in batches)
+        yield ((table_tensors(t), len(t)) for t in batches(np.random.default_rng(epoch)))  # the same on all ranks: they divide one order
+        epoch += 1
 
 
-def table_arrays(table):
-    import pyarrow as pa
+def table_tensors(table):
+    """The tensors of a table without nulls, a list's values and offsets among them."""
+    import torch
 
-    return [
-        memoryview(pa.py_buffer(b)) for name in table.column_names for chunk in table[name].chunks for b in chunk.buffers() if b is not None
-    ]
+    found = []
+    for column in table.columns:
+        for chunk in column.chunks:
+            arrays = [chunk.flatten(), chunk.offsets] if hasattr(chunk, "offsets") else [chunk]
+            found += [torch.from_numpy(a.to_numpy(zero_copy_only=False)) for a in arrays]
+    return found
 
 
-IMPORTS = {"datasets-large": "datasets", "download-datasets": "datasets", "download-pyarrow": "pyarrow.parquet"}
+IMPORTS = {"shardfeed": "shardfeed.torch", "download-pyarrow": "pyarrow.parquet"}
 WAYS = {
     "shardfeed": shardfeed_epochs,
     "datasets": datasets_epochs,
@@ -104,19 +151,23 @@ WAYS = {
 
 def run(way, address, rank, ranks, epochs, batch, buffer, barrier, together, results):
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
-    for name in (IMPORTS.get(way, way), "huggingface_hub"):
+    for name in (IMPORTS.get(way, "datasets"), "huggingface_hub", "torch"):
         __import__(name)
+    if "datasets" in way:
+        sys.modules["datasets"].disable_progress_bars()
+    sys.modules["torch"].set_num_threads(1)
     barrier.wait()
-    rows = 0
+    began, first, rows = time.perf_counter(), None, 0
     each = WAYS[way](address, rank, ranks, batch, buffer, together)
     for _ in range(epochs):
-        for arrays, n in next(each):
+        for tensors, n in next(each):
             rows += n
-            for array in arrays:
-                measure.touch(array)
+            for tensor in tensors:
+                measure.touch(tensor.numpy())
+            first = first or time.perf_counter() - began
         barrier.wait()
         barrier.wait()
-    results.put(rows)
+    results.put((rows, first))
     results.close()
     results.join_thread()
     sys.stdout.flush()
@@ -132,16 +183,17 @@ def main():
     for process in processes:
         process.start()
     barrier.wait()
-    seconds, ends = 0.0, []
+    print(json.dumps({"start": True}), flush=True)
+    seconds = 0.0
     for epoch in range(epochs):
         began = time.perf_counter()
         barrier.wait()
         seconds += time.perf_counter() - began
-        ends.append(seconds)
         print(json.dumps({"epoch": epoch, "seconds": seconds}), flush=True)
         sys.stdin.readline()
         barrier.wait()
-    print(json.dumps({"rows": sum(results.get() for _ in processes), "seconds": seconds, "ends": ends}), flush=True)
+    rows, firsts = zip(*(results.get() for _ in processes))
+    print(json.dumps({"rows": sum(rows), "first_seconds": max(firsts)}), flush=True)
     for process in processes:
         process.join()
 
