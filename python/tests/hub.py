@@ -129,18 +129,20 @@ class Hub:
                 names = [{"rfilename": entry["path"]} for entry in self._entries(commit, "", True) if entry["type"] == "file"]
                 about = {"private": False, "gated": False, "tags": [], "downloads": 0, "likes": 0}
                 reply(to, 200, json.dumps({"id": NAME, "sha": commit, "siblings": names, **about}))
+            elif verb == "tree" and not (self.commits[commit] / "/".join(parts[6:])).is_dir():
+                not_found(to)
             elif verb == "tree":
                 recursive = query.get("recursive", [""])[0].lower() == "true"
                 reply(to, 200, json.dumps(self._entries(commit, "/".join(parts[6:]), recursive)))
             else:
                 wanted = parse_qs(body.decode())["paths"] if b"=" in body else json.loads(body)["paths"]
                 reply(to, 200, json.dumps([entry for entry in self._entries(commit, "", True) if entry["path"] in wanted]))
-        elif parts[:3] == ["datasets", *NAME.split("/")] and parts[3] == "resolve":
+        elif parts[:4] == ["datasets", *NAME.split("/"), "resolve"]:
             self.count("resolve")
             commit = self._commit(parts[4])
             file = self.commits[commit or self.main] / "/".join(parts[5:])
             if commit is None or not file.is_file():
-                reply(to, 404, headers={"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found"})
+                not_found(to)
                 return
             oid = digest(file)
             linked = {"X-Linked-Etag": f'"{oid}"', "X-Linked-Size": str(file.stat().st_size), "X-Repo-Commit": commit, "ETag": f'"{oid}"'}
@@ -190,6 +192,10 @@ class Hub:
                 lfs = {"oid": oid, "size": size, "pointerSize": 132}
                 entries.append({"type": "file", "path": name, "oid": hashlib.sha1(oid.encode()).hexdigest(), "size": size, "lfs": lfs})
         return entries
+
+
+def not_found(to: http.server.BaseHTTPRequestHandler) -> None:
+    reply(to, 404, headers={"X-Error-Code": "EntryNotFound", "X-Error-Message": "Entry not found"})
 
 
 def reply(to: http.server.BaseHTTPRequestHandler, status: int, body: str | bytes = b"", headers: dict[str, str] | None = None) -> None:

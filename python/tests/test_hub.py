@@ -174,6 +174,26 @@ def test_a_limit_is_waited_for(runtime: Path, tmp_path: Path, hub: standin.Hub) 
     assert hub.requests["refused"] > 0, hub.requests
 
 
+def test_no_limit_reaches_a_user(runtime: Path, tmp_path: Path, hub: standin.Hub, engine_binary: Path) -> None:
+    hub.limits = standin.Limits(1, {"api": 3, "resolvers": 4})
+    env = {**os.environ, "HF_ENDPOINT": hub.url}
+    verbs = ("head", "schema", "count", "inspect", "doctor", "plan --shuffle --batch-size 64", "warm", "cat", "warm")
+    running = [
+        subprocess.Popen(
+            [engine_binary, *verb.split(), ADDRESS, *([] if verb == "doctor" else ["--cache-dir", tmp_path / str(k % 3)])],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for k, verb in enumerate(verbs)
+    ]
+    for process, verb in zip(running, verbs):
+        _, errors = process.communicate(timeout=100)
+        assert process.returncode == 0 and "429" not in errors, (verb, errors)
+    assert hub.requests["refused"] > 0, hub.requests
+
+
 def test_the_hubs_own_client_lists_the_same(runtime: Path, tmp_path: Path, hub: standin.Hub) -> None:
     listed = client(
         hub,
@@ -230,6 +250,8 @@ def test_downloads_are_read(runtime: Path, tmp_path: Path, hub: standin.Hub, mon
         ("hf://datasets/org/none", "RepoNotFound.*needs a token"),
         (f"{ADDRESS}@v9", "RevisionNotFound"),
         (f"{ADDRESS}/data/none.parquet", "no such file"),
+        (f"{ADDRESS}/data/none", "no such file"),
+        (f"{ADDRESS}/other/*.parquet", "no file matches.*@refs/convert/parquet"),
         ("hf://org/data", "hf://datasets/"),
     ],
 )

@@ -37,10 +37,10 @@ func hint(err error) string {
 		return "see its branches and tags on the hub's page"
 	}
 	switch {
-	case errors.Is(err, errNoParquet):
-		return "the hub may have a copy in parquet: give its name with @refs/convert/parquet, as in hf://datasets/ORG/NAME@refs/convert/parquet"
 	case errors.Is(err, errOffline):
 		return "download it by hf download, or unset HF_HUB_OFFLINE"
+	case errors.Is(err, errNoParquet), errors.Is(err, shard.ErrNotExist):
+		return "of other formats the hub may have a copy in parquet: give the name with @refs/convert/parquet, as in hf://datasets/ORG/NAME@refs/convert/parquet"
 	case errors.Is(err, shard.ErrDenied):
 		return "see whether the token is valid: HF_TOKEN, hf auth login or the storage option hf.token"
 	case errors.Is(err, errForeign):
