@@ -29,8 +29,12 @@ func (c *Cache) Wrap(inner shard.Store) shard.Store {
 	return &store{Store: inner, Remote: shard.RemoteOf(inner), TableStore: shard.TablesOf(inner), cache: c}
 }
 
-// Open defers opening the inner object to the first read that is not held.
+// Open defers opening the inner object to the first read that is not held. What is on this machine
+// anyway is not kept twice.
 func (s *store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) {
+	if o, ok := shard.OpenHere(ctx, s.Store, sh); ok {
+		return o, nil
+	}
 	k, ok := keyOf(s.Store, sh)
 	if !ok {
 		return s.Store.Open(ctx, sh)

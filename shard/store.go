@@ -60,6 +60,20 @@ func InstanceOf(store Store, uri string) string {
 	return ""
 }
 
+// A Nearby is a Store of servers whose shards may be on this machine too, such as downloads.
+type Nearby interface {
+	// OpenHere opens a shard that is on this machine. ok is false for others.
+	OpenHere(ctx context.Context, s Shard) (o Object, ok bool)
+}
+
+// OpenHere opens a shard of a Nearby if it is on this machine.
+func OpenHere(ctx context.Context, store Store, s Shard) (o Object, ok bool) {
+	if n, nearby := store.(Nearby); nearby {
+		return n.OpenHere(ctx, s)
+	}
+	return nil, false
+}
+
 // A Chunked is an Object of a store whose requests are scarcer than its bytes.
 type Chunked interface {
 	// Chunk is how many bytes to ask for at once, also if fewer are wanted now.

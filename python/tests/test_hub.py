@@ -234,6 +234,7 @@ def test_downloads_are_read(runtime: Path, tmp_path: Path, hub: standin.Hub, mon
     hub.requests.clear()
     with DataLoader(ADDRESS, **options(hub, tmp_path)) as loader:
         assert sum(len(batch["id"]) for batch in loader) == ROWS
+        assert loader.stats()["cache"]["filled_bytes"] == 0, "downloads are kept once"
     assert hub.requests["resolve"] == 0, hub.requests
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     hub.requests.clear()

@@ -28,6 +28,7 @@ type Store struct {
 
 var (
 	_ shard.Pinner  = (*Store)(nil)
+	_ shard.Nearby  = (*Store)(nil)
 	_ shard.Remote  = (*Store)(nil)
 	_ shard.Metered = (*Store)(nil)
 	_ io.Closer     = (*Store)(nil)
@@ -161,6 +162,19 @@ func (s *Store) Open(ctx context.Context, sh shard.Shard) (shard.Object, error) 
 		return nil, wrap("open", sh.URI, err)
 	}
 	return &object{o.(rangeObject), sh.URI}, nil
+}
+
+// OpenHere opens the file that the hub's own client has of a shard.
+func (s *Store) OpenHere(ctx context.Context, sh shard.Shard) (shard.Object, bool) {
+	a, err := parse(sh.URI)
+	if err != nil {
+		return nil, false
+	}
+	c, err := s.start()
+	if err != nil {
+		return nil, false
+	}
+	return c.downloaded(ctx, s.files, a, sh)
 }
 
 // parallelReads is how many objects to read at once.
