@@ -24,18 +24,18 @@ import time
 
 import measure
 
+MEMORY = "1GiB"  # of a rank of ours, as machines with eight devices have
+
 
 def shardfeed_epochs(address, rank, ranks, batch, buffer, together):
-    from shardfeed.torch import DataLoader
+    from shardfeed.torch import DataLoader, Ragged
 
-    loader = DataLoader(address, batch_size=batch, shuffle_buffer=buffer * ranks, seed=1)
+    def tensors(batch):
+        return [t for v in batch.values() for t in ([v.values, v.offsets] if isinstance(v, Ragged) else [v])]
+
+    loader = DataLoader(address, batch_size=batch, shuffle_buffer=buffer * ranks, seed=1, memory=MEMORY)
     while True:
-        yield ((batch_tensors(b), len(b["doc_id"])) for b in loader)
-
-
-def batch_tensors(batch):
-    """The tensors of a batch, a list's values and offsets among them."""
-    return [t for v in batch.values() for t in ([v] if hasattr(v, "numpy") else [v.values, v.offsets])]
+        yield ((tensors(b), len(b["doc_id"])) for b in loader)
 
 
 def datasets_epochs(address, rank, ranks, batch, buffer, together, large=False):
@@ -149,7 +149,16 @@ WAYS = {
 }
 
 
-def run(way, address, rank, ranks, epochs, batch, buffer, barrier, together, results):
+def run(*given):
+    """A rank. Where it fails, the others must not wait for it."""
+    try:
+        train(*given)
+    finally:
+        for barrier in given[-3:-1]:
+            barrier.abort()
+
+
+def train(way, address, rank, ranks, epochs, batch, buffer, barrier, together, results):
     os.environ |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks)}
     for name in (IMPORTS.get(way, "datasets"), "huggingface_hub", "torch"):
         __import__(name)
