@@ -1,9 +1,9 @@
 """Data sets of the Hugging Face hub: eight ranks of a machine train on three shuffled epochs.
 
 The hub is the fake of python/tests/hub.py, which the hub's own client accepts, with the limits
-of a free account and 20 ms before each answer. Ours has a cache, empty at first. The rivals are what
-users do: Hugging Face datasets streams each epoch, as its documentation shows and with its largest
-requests, or the hub's own client downloads all files first, for datasets or for pyarrow.
+of a free account and 20 ms before each answer. Ours has a cache, empty at first. Among the rivals,
+Hugging Face datasets streams each epoch, as its documentation shows and with its largest requests,
+or the hub's own client downloads all files first, for datasets or for pyarrow.
 """
 
 import contextlib

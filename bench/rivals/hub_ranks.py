@@ -150,7 +150,7 @@ WAYS = {
 
 
 def run(*given):
-    """A rank. Where it fails, the others must not wait for it."""
+    """Runs a rank. If it fails, the others stop waiting for it."""
     try:
         train(*given)
     finally:
