@@ -69,6 +69,7 @@ type fileSchedule struct {
 
 	steps stepper // of the step whose rows are listed next
 	spans []fileSpan
+	last  uint64 // epoch that had spans, or the first
 }
 
 // A fileSpan is the rows of a unit that a stream has from, in one epoch.
@@ -78,17 +79,18 @@ type fileSpan struct {
 }
 
 func newFileSchedule(o *fileReading, s *sizes) *fileSchedule {
-	return &fileSchedule{order: o, sizes: s, steps: o.start}
+	return &fileSchedule{order: o, sizes: s, steps: o.start, last: o.start.epoch}
 }
 
 // Next collects all rows that the stream has of a unit, as one run, before it returns the load.
 func (s *fileSchedule) Next() (*ahead.Load, bool) {
 	for len(s.spans) < 2 {
 		st, ok := s.steps.next()
-		if !ok {
+		if !ok || s.steps.ends(st.epoch, s.last) {
 			break
 		}
 		s.order.parts(st, func(sp fileSpan) {
+			s.last = sp.epoch
 			if n := len(s.spans); n > 0 && s.spans[n-1].epoch == sp.epoch && s.spans[n-1].Unit == sp.Unit {
 				s.spans[n-1].To = sp.To
 				return

@@ -15,6 +15,7 @@ type laneSchedule struct {
 	sizes  *sizes
 
 	epoch uint64 // the next to begin
+	last  uint64 // that had loads, or the first
 	now   *laneEpoch
 	feeds *minheap.Heap[*feed] // by need
 	cut   map[int][]sibling    // units that lanes of this stream cut, by ascending row
@@ -51,7 +52,7 @@ type sibling struct {
 
 func newLaneSchedule(e *laneEpochs, s *sizes) *laneSchedule {
 	first := func(a, b *feed) bool { return a.need < b.need || a.need == b.need && a.slot < b.slot }
-	return &laneSchedule{epochs: e, sizes: s, epoch: e.start.epoch, feeds: minheap.New(first)}
+	return &laneSchedule{epochs: e, sizes: s, epoch: e.start.epoch, last: e.start.epoch, feeds: minheap.New(first)}
 }
 
 func (s *laneSchedule) Next() (*ahead.Load, bool) {
@@ -73,7 +74,7 @@ func (s *laneSchedule) Next() (*ahead.Load, bool) {
 				return l, true
 			}
 		}
-		if s.epochs.over(s.epoch) {
+		if s.epochs.over(s.epoch) || s.epochs.of == nil && s.epochs.start.ends(s.epoch, s.last) {
 			return nil, false
 		}
 		s.begin()
@@ -90,6 +91,9 @@ func (s *laneSchedule) begin() {
 		if f.settle(s.now) {
 			s.feeds.Push(f)
 		}
+	}
+	if s.feeds.Len() > 0 {
+		s.last = s.now.Number()
 	}
 	s.cut = s.siblings()
 }

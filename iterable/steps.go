@@ -49,6 +49,12 @@ func (t *stepper) over(rows int64) bool {
 	return t.pos+rows > (further+1)*t.Rows
 }
 
+// ends reports whether no epoch from one on has rows of a stream whose last rows are of an epoch
+// before, or of the start: all whole epochs are divided alike, except under Carry.
+func (t *stepper) ends(epoch, last uint64) bool {
+	return t.Tail != shuffle.Carry && epoch > last+1
+}
+
 // A stretch is the part of an epoch that a stream's steps take: positions [from, to), the first
 // step that starts in the epoch doing so at first.
 type stretch struct {
