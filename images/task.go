@@ -1,8 +1,10 @@
 package images
 
 import (
+	"fmt"
 	"image"
 
+	"github.com/shardfeed/shardfeed/images/augment"
 	"github.com/shardfeed/shardfeed/images/codec"
 )
 
@@ -34,18 +36,41 @@ type Task struct {
 	Bytes         int32 // of the row
 }
 
-// HasTasks reports whether a device can make the images of a column: of 3 channels, by a filter
-// that is antialiased, and not of uint16. Options that are not in this list are left to an
+// NoTasks returns why a device cannot make the images of a column, or "" if it can: images of 3
+// channels, by a filter that is antialiased. Options that are not in its list are left to an
 // Augmenter.
-func (o Options) HasTasks() bool {
+func (o Options) NoTasks() string {
 	d := o.withDefaults()
-	return d.Channels == 3 && !d.Interpolation.nearest() && d.DType != Uint16 && o == Options{
+	switch {
+	case d.Array != nil:
+		return "it has arrays"
+	case d.Channels == 1:
+		return "it has 1 channel"
+	case d.Channels != 3:
+		return fmt.Sprintf("it has %d channels", d.Channels)
+	case d.Interpolation.nearest():
+		return fmt.Sprintf("its filter is %s", d.Interpolation)
+	case d.DType == Uint16:
+		return fmt.Sprintf("its elements are %s", d.DType)
+	case d.Views > 0:
+		return "it has several views"
+	case d.Of != "":
+		return "its files are another column's"
+	case d.Augment != augment.Steps{}:
+		return "it has steps of augment"
+	case o != Options{
 		Channels: o.Channels, Height: o.Height, Width: o.Width, Crop: o.Crop, Resize: o.Resize, Scale: o.Scale, Ratio: o.Ratio, Fill: o.Fill,
 		Background: o.Background, Null: o.Null, Geometry: o.Geometry, Interpolation: o.Interpolation, Flip: o.Flip, ColorJitter: o.ColorJitter,
 		Mean: o.Mean, Std: o.Std, Layout: o.Layout, DType: o.DType, IgnoreOrientation: o.IgnoreOrientation, Exact: o.Exact,
 		ReducingGap: o.ReducingGap, MaxBytes: o.MaxBytes, MaxPixels: o.MaxPixels, MaxScans: o.MaxScans,
+	}:
+		return "it has options that devices do not know"
 	}
+	return ""
 }
+
+// HasTasks reports whether a device can make the images of a column.
+func (o Options) HasTasks() bool { return o.NoTasks() == "" }
 
 // Task returns the task of a file for the options of a column that has tasks. ok is false for a
 // file that is left to an Augmenter: it is not a JPEG, or progressive, or of colors or a sampling

@@ -155,18 +155,23 @@ func TestHasTasks(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		o    Options
-		want bool
+		want string
 	}{
-		{"default", Options{}, true},
-		{"train", ImageNetTrain(), true},
-		{"bicubic", Options{Interpolation: Bicubic, Channels: 3, Null: Color{Given: true}}, true},
-		{"one channel", Options{Channels: 1}, false},
-		{"nearest", Options{Interpolation: NearestExact}, false},
-		{"array", Options{Array: &Array{Shape: []int{2}, DType: "int8"}}, false},
-		{"declared", Options{Declared: true}, false},
+		{"default", Options{}, ""},
+		{"train", ImageNetTrain(), ""},
+		{"bicubic", Options{Interpolation: Bicubic, Channels: 3, Null: Color{Given: true}}, ""},
+		{"one channel", Options{Channels: 1}, "it has 1 channel"},
+		{"alpha", Options{Channels: 4}, "it has 4 channels"},
+		{"nearest", Options{Interpolation: NearestExact}, "its filter is nearest-exact"},
+		{"16 bits", Options{DType: Uint16}, "its elements are uint16"},
+		{"views", Options{Views: 2}, "it has several views"},
+		{"steps", Options{Augment: augment.Steps{augment.RandomGrayscale{P: 0.5}}}, "it has steps of augment"},
+		{"another column's", Options{Of: "img"}, "its files are another column's"},
+		{"array", Options{Array: &Array{Shape: []int{2}, DType: "int8"}}, "it has arrays"},
+		{"declared", Options{Declared: true}, "it has options that devices do not know"},
 	} {
-		if got := c.o.HasTasks(); got != c.want {
-			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		if got := c.o.NoTasks(); got != c.want || c.o.HasTasks() != (c.want == "") {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
 }

@@ -34,6 +34,7 @@ type recipe struct {
 	geometry   []string // image columns whose sizes and boxes are columns too
 	split      *ImageSplit
 	onDevice   atomic.Int64 // JPEGs that were left to a device
+	decoded    atomic.Int64 // images
 	decoder    func() (codec.Decoder, error)
 	onError    iterable.OnError                           // "": rows cannot be left out
 	placeOf    func(row int64) (iterable.RowPlace, error) // for errors

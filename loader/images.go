@@ -31,6 +31,7 @@ type imageColumn struct {
 	like    string        // the column whose draw this one shares; "": it draws
 	lead    int           // its place among the recipe's images; -1: it draws
 	place   int           // its own place there
+	alone   string        // why a device cannot make it; "": it can
 	device  bool          // batches have files or tensors, and tasks; see ImageSplit
 	divides int           // number of the random numbers that choose between the two
 	field   *column.Field // of the tensors
@@ -166,7 +167,13 @@ func (b *binder) image(name string, o images.Options) (m *imageColumn, err error
 	if err := b.placeImage(m, file); err != nil {
 		return nil, err
 	}
-	if b.divides && m.list == nil && o.HasTasks() && m.bytes <= mostOnDevice {
+	switch m.alone = o.NoTasks(); {
+	case m.list != nil:
+		m.alone = "it has lists of images"
+	case m.alone == "" && m.bytes > mostOnDevice:
+		m.alone = "its tensors are too large"
+	}
+	if b.divides && m.alone == "" {
 		m.onDevice()
 	}
 	return m, nil

@@ -88,6 +88,21 @@ func (s *Shape) devices() (all []*imageColumn) {
 	return all
 }
 
+// DeviceImages returns for each column of images why its JPEGs cannot be left to a device, or "" if
+// they can; nil without images.
+func (s *Shape) DeviceImages() map[string]string {
+	var all map[string]string
+	for _, c := range s.columns {
+		for _, m := range c.images {
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[m.name] = m.alone
+		}
+	}
+	return all
+}
+
 // TaskFields returns the columns that Options.ImageSplit adds to batches, the last ones.
 func (s *Shape) TaskFields() (all []*column.Field) {
 	for _, m := range s.devices() {

@@ -233,8 +233,12 @@ func TestImagesOnDeviceLost(t *testing.T) {
 				}
 				b.Release()
 			}
-			if n := l.Stats().OnDevice; seen != 55 || n != int64(files) || files < 20 || files > 48 {
+			stats := l.Stats()
+			if n := stats.OnDevice; seen != 55 || n != int64(files) || files < 20 || files > 48 {
 				t.Errorf("%d rows, %d of them files; %d are counted", seen, files, n)
+			}
+			if stats.Decoded != int64(seen-files) {
+				t.Errorf("%d images are counted as decoded, want %d", stats.Decoded, seen-files)
 			}
 		})
 	}

@@ -32,6 +32,7 @@ type imaging struct {
 	account *mem.Account // the stream's, which counts both; nil in tests
 
 	took  *atomic.Int64  // time of all lenses
+	made  *atomic.Int64  // images
 	group sync.WaitGroup // a goroutine for each lens in use
 
 	mu     sync.Mutex
@@ -145,7 +146,7 @@ func (r *recipe) newImaging(n imageNeed, account *mem.Account) *imaging {
 	if len(r.images) == 0 {
 		return nil
 	}
-	im := &imaging{columns: r.images, open: r.decoder, each: n.each, room: n.least + n.more, account: account, unused: n.lenses, took: &r.times[stageImages]}
+	im := &imaging{columns: r.images, open: r.decoder, each: n.each, room: n.least + n.more, account: account, unused: n.lenses, took: &r.times[stageImages], made: &r.decoded}
 	if account != nil { // a taker of the user's may have reserved less
 		im.room = max(n.least, account.Reserved()[mem.Scratch])
 	}
@@ -323,7 +324,10 @@ func (im *imaging) apply(ctx context.Context, l *lens, k int, f imageFile) (err 
 	if f.first {
 		im.expect(l, k, f, h)
 	}
-	return a.ApplyTo(f.dst, f.data, h, f.seed)
+	if err = a.ApplyTo(f.dst, f.data, h, f.seed); err == nil {
+		im.made.Add(1)
+	}
+	return err
 }
 
 // admit reserves the memory of an image that takes more than the column's earlier ones.

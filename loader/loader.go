@@ -218,7 +218,7 @@ func (l *Loader) Stats() Stats {
 		Draws: m.draws.queue(0, 0), Memory: m.memory.queue(len(l.places), 0), Work: m.work.queue(0, 0),
 		Ready:  m.ready.queue(int(m.depth.Load()), l.o.Workers*l.o.PrefetchFactor),
 		Images: time.Duration(t[stageImages].Load()), Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()),
-		Transform: time.Duration(t[stageTransform].Load()), OnDevice: l.recipe.onDevice.Load(),
+		Transform: time.Duration(t[stageTransform].Load()), OnDevice: l.recipe.onDevice.Load(), Decoded: l.recipe.decoded.Load(),
 	}
 	if l.o.Allocator == nil {
 		s.Memory.Cap = l.o.MaxBatches

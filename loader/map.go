@@ -330,7 +330,7 @@ func (m *Map) Stats() Stats {
 	return Stats{
 		Batches: m.making.batches.Load(), Rows: m.making.meters.rows.Load(), Lost: m.making.lost.Load(), Held: int(m.making.owner.held.Load()),
 		Draws: m.making.draws.queue(0, 0), Memory: m.making.meters.memory.queue(0, m.o.MaxBatches),
-		Images: time.Duration(t[stageImages].Load()), Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()), Stream: m.taker.Stats(),
+		Images: time.Duration(t[stageImages].Load()), Gather: time.Duration(t[stageGather].Load()), Pad: time.Duration(t[stagePad].Load()), OnDevice: m.making.onDevice.Load(), Decoded: m.making.decoded.Load(), Stream: m.taker.Stats(),
 	}
 }
 

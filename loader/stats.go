@@ -55,8 +55,9 @@ type Stats struct {
 	// The workers' time, summed; for Images, the time of the goroutines that decode them.
 	Images, Gather, Pad, Transform time.Duration
 
-	// OnDevice is how many JPEGs were left to a device of the consumer.
-	OnDevice int64
+	// OnDevice is how many JPEGs were left to a device of the consumer, and Decoded how many images
+	// were decoded here.
+	OnDevice, Decoded int64
 
 	Stream iterable.Stats
 }
@@ -73,6 +74,7 @@ func (s Stats) Sub(t Stats) Stats {
 	s.Work, s.Ready = s.Work.Sub(t.Work), s.Ready.Sub(t.Ready)
 	s.Images -= t.Images
 	s.OnDevice -= t.OnDevice
+	s.Decoded -= t.Decoded
 	s.Gather -= t.Gather
 	s.Pad -= t.Pad
 	s.Transform -= t.Transform

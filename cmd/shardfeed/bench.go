@@ -84,6 +84,7 @@ type measurement struct {
 	Displaced         int64                `json:"displaced_tokens"`    // that --pack-fim moved beyond the ends of blocks, and lost
 
 	ImageDecoder   string   `json:"image_decoder"`    // of JPEGs: turbo or go; empty: no images were decoded
+	ImagesDecoded  int64    `json:"images_decoded"`   // by the engine's processors
 	ImagesOnDevice int64    `json:"images_on_device"` // JPEGs that the trainer's GPU decodes, under image_device
 	ImagesRefused  int64    `json:"images_refused"`   // of these, that it refused, and the engine decoded
 	ImageCPUShare  *float64 `json:"image_cpu_share"`  // of the JPEGs, that the engine decodes now; null: all
@@ -149,7 +150,7 @@ func (m *measurement) addStats(all ...loader.Stats) {
 	var sum iterable.Stats
 	for _, s := range all {
 		m.LostRows += s.Lost
-		m.ImagesOnDevice += s.OnDevice
+		m.ImagesOnDevice, m.ImagesDecoded = m.ImagesOnDevice+s.OnDevice, m.ImagesDecoded+s.Decoded
 		m.Truncated += s.Stream.Truncated
 		m.Tokenized += s.Stream.Tokens
 		m.Special += s.Stream.Special

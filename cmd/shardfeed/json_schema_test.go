@@ -71,6 +71,14 @@ type pythonStats struct {
 		Held  int `json:"held"` // lanes in caches of the nodes
 		Read  int `json:"read"` // lanes read by a node that holds them
 	} `json:"seats,omitempty"` // null: lanes have no seats
+	ImageDevice *struct {
+		Device   string            `json:"device"`   // that decodes JPEGs; empty: the processors decode all images
+		Why      string            `json:"why"`      // the processors decode all images
+		NVJPEG   string            `json:"nvjpeg"`   // its version
+		NVRTC    string            `json:"nvrtc"`    // its version
+		Hardware bool              `json:"hardware"` // the device has hardware for JPEG
+		Columns  map[string]string `json:"columns"`  // of images: why the processors decode all of a column, or ""
+	} `json:"image_device,omitempty"` // of a DataLoader; null with image_device="cpu"
 }
 
 // A jsonSchema is a JSON Schema (draft 2020-12) of a Go value's JSON.

@@ -24,7 +24,7 @@ func describe(d *Data) wire.Opened {
 	}
 	return wire.Opened{
 		Rows: d.Dataset.NumSamples(), AllRows: d.Dataset.NumRows(), Samples: d.Dataset.Samples(), Buffer: bufferRows(d.Dataset), Shards: shards, Groups: groups, Schema: d.nodes(nil),
-		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Now: d.Dataset.Now(), Warnings: wire.RedactAll(d.Warnings, wire.Redact), Files: wire.RedactAll(d.Files, wire.Redact), Info: wire.RedactAll(d.Info, wire.Redact),
+		Manifest: d.Dataset.Content(), Versions: d.Dataset.Versions(), Now: d.Dataset.Now(), Images: d.images(), Warnings: wire.RedactAll(d.Warnings, wire.Redact), Files: wire.RedactAll(d.Files, wire.Redact), Info: wire.RedactAll(d.Info, wire.Redact),
 	}
 }
 
@@ -79,6 +79,15 @@ func (d *Data) nodes(share *float64) []wire.Node {
 	o := d.Loader
 	o.ImageSplit = newSplit(share)
 	return batchNodes(d.Dataset.BatchSchema(), o)
+}
+
+// images returns for each column of images why a device cannot decode its JPEGs.
+func (d *Data) images() map[string]string {
+	shape, err := d.Loader.Shape(d.Dataset.BatchSchema())
+	if err != nil { // Check refuses it
+		return nil
+	}
+	return shape.DeviceImages()
 }
 
 // fixedNode is a column that no data has.

@@ -67,6 +67,9 @@ type Opened struct {
 	Versions string  `json:"versions"` // versions hash
 	Now      string  `json:"now"`      // that filters take today() and now() from, or ""
 
+	// Images has for each column of images why a device cannot decode its JPEGs, or "" if it can.
+	Images map[string]string `json:"images,omitempty"`
+
 	// Warnings about the data, for the user.
 	Warnings []string `json:"warnings"`
 	// Files are notes for the user about the files at the addresses, left out or named twice.

@@ -170,6 +170,15 @@ class StatsSeats(TypedDict):
     read: int
 
 
+class StatsImageDevice(TypedDict):
+    device: str
+    why: str
+    nvjpeg: str
+    nvrtc: str
+    hardware: bool
+    columns: dict[str, str] | None
+
+
 class Stats(TypedDict, total=False):
     """What ``stats()`` returns."""
 
@@ -211,6 +220,8 @@ class Stats(TypedDict, total=False):
     displaced_tokens: int
     # of JPEGs: turbo or go; empty: no images were decoded
     image_decoder: str
+    # by the engine's processors
+    images_decoded: int
     # JPEGs that the trainer's GPU decodes, under image_device
     images_on_device: int
     # of these, that it refused, and the engine decoded
@@ -226,3 +237,5 @@ class Stats(TypedDict, total=False):
     audit: StatsAudit | None
     # null: lanes have no seats
     seats: StatsSeats | None
+    # of a DataLoader; null with image_device="cpu"
+    image_device: StatsImageDevice | None

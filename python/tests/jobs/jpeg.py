@@ -171,6 +171,8 @@ def loaded(data: str, given: dict[str, Any], images: dict[str, Any], epochs: int
     soon = time.monotonic() + 20  # the worker's thread closes nvJPEG
     while left() and time.monotonic() < soon:
         time.sleep(0.01)
+    here = loader.stats()["image_device"]
+    assert here["device"] == "cuda:0" and here["why"] == "" and here["columns"] == {"img": ""}, here
     kept, how_far = len(json.dumps(state)) < 4000, {"worst": worst, "mean": mean, "same": same}
     return {**how_far, "on_device": on_device, "refused": count, "said": said, "left": left(), "state": kept}
 
@@ -224,7 +226,10 @@ def raised(data: str, given: dict[str, Any]) -> dict[str, Any]:
     said = cuda.warnings()
     try:
         given = {name: torch.device("cpu") if value == "cpu" and name == "device" else value for name, value in given.items()}
-        count = sum(len(batch["id"]) for batch in opened(data, **given))
+        loader = opened(data, **given)
+        count = sum(len(batch["id"]) for batch in loader)
+        here = loader.stats().get("image_device")
+        assert here is None or (here["why"] and here["device"] == ""), here
     except (shardfeed.errors.ShardfeedError, RuntimeError) as e:
         return {"error": type(e).__name__, "text": str(e), "said": said}
     return {"rows": count, "said": said}

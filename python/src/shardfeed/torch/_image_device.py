@@ -10,10 +10,12 @@ import torch
 
 from .._args import _storage
 from .._args._types import Path
+from .._stats import StatsImageDevice
 from ..errors import OptionError
 from ._balance import Balance, Balanced
 from ._decoding import Ask, Decoding
 from ._device import Streams
+from ._jpeg import _libraries
 from ._jpeg._cubins import Cubins
 from ._jpeg._libraries import Missing
 from ._jpeg._rows import Format
@@ -35,6 +37,7 @@ class ImageDevice:
         self._making: Worker | None = None
         self._worker: Worker | None = None  # which is made
         self._refused = where == "cpu"
+        self._why = ""  # the processors decode all images, with "auto" and "cuda"
 
     @property
     def share(self) -> float | None:
@@ -63,7 +66,7 @@ class ImageDevice:
         if not reason and (device is None or device.type != "cuda"):
             reason = f"the loader's device is {'the host' if device is None else device.type}: give device='cuda'"
         if reason:
-            self._refused = True
+            self._refused, self._why = True, reason
             if self._where == "cuda":
                 raise OptionError(f"image_device='cuda' decodes images on the device of the loader, and {reason}")
             return
@@ -73,8 +76,26 @@ class ImageDevice:
             worker.prepare(rows)
             self._worker = worker
         except (Missing, RuntimeError) as e:
-            self._refused = True
+            self._refused, self._why = True, str(e)
             log.warning("image_device=%r: the processors decode all images, since %s", self._where, e)
+
+    def report(self, columns: Mapping[str, str]) -> StatsImageDevice | None:
+        """Returns a part of stats(), None with "cpu". columns are the reasons why processors decode
+        all images of a column.
+        """
+        if self._where == "cpu":
+            return None
+        found, worker = {"nvjpeg": "", "nvrtc": ""}, self._worker
+        if worker is not None:
+            found = _libraries.versions()
+        return {
+            "device": "" if worker is None else str(self._device),
+            "why": self._why,
+            "nvjpeg": found["nvjpeg"],
+            "nvrtc": found["nvrtc"],
+            "hardware": worker is not None and worker.hardware,
+            "columns": dict(columns),
+        }
 
     def streams(self, device: torch.device, spec: Mapping[str, Any], ask: Ask) -> Streams:
         """The streams of the copies, by the engine's options of the data set."""

@@ -421,8 +421,12 @@ class DataLoader(Generic[T]):
 
         ``wait`` is how long the training waited in ``next``, in ``seconds`` ``of`` the seconds of
         its loop, and ``parts`` are these seconds by cause. See "Is my GPU waiting?" in the docs.
+        ``image_device`` names what decodes JPEGs on the GPU, or why the processors do.
         """
-        return self.dataset.stats()
+        figures = self.dataset.stats()
+        if figures:
+            figures["image_device"] = self._images.report(self.dataset._opened.get("images") or {})
+        return figures
 
     def trace(self, path: str | PathLike[str], *, steps: int | None = None) -> Trace:
         """Writes what the training waits for in ``next`` as a timeline, for ``ui.perfetto.dev``.

@@ -40,6 +40,23 @@ def nvjpeg() -> ctypes.CDLL:
     return _first(f"nvJPEG (libnvjpeg.so); pip install {package}", _places("nvjpeg"))
 
 
+def versions() -> dict[str, str]:
+    """The versions of nvJPEG and NVRTC, which are loaded."""
+    found = {"nvjpeg": _numbers(nvjpeg(), "nvjpegGetProperty", 3), "nvrtc": ""}
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    if nvrtc().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)) == 0:
+        found["nvrtc"] = f"{major.value}.{minor.value}"
+    return found
+
+
+def _numbers(library: ctypes.CDLL, call: str, count: int) -> str:
+    """The numbers of a library's version, by the call that has one of them each."""
+    numbers = [ctypes.c_int() for _ in range(count)]
+    if not hasattr(library, call) or any(getattr(library, call)(n, ctypes.byref(number)) for n, number in enumerate(numbers)):
+        return "unknown"
+    return ".".join(str(number.value) for number in numbers)
+
+
 def _first(what: str, places: Iterator[str]) -> ctypes.CDLL:
     for place in places:
         try:
