@@ -69,9 +69,6 @@ func (o Options) NoTasks() string {
 	return ""
 }
 
-// HasTasks reports whether a device can make the images of a column.
-func (o Options) HasTasks() bool { return o.NoTasks() == "" }
-
 // Task returns the task of a file for the options of a column that has tasks. ok is false for a
 // file that is left to an Augmenter: it is not a JPEG, or progressive, or of colors or a sampling
 // that devices do not know, or it is an error.

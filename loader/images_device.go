@@ -23,7 +23,7 @@ const (
 // An ImageSplit divides the JPEGs of a loader's images between the loader and a device of its
 // consumer, such as a GPU. It is safe for concurrent use.
 //
-// An image column that has tasks ([images.Options.HasTasks]) and one image a row, of at most 11
+// An image column that has tasks ([images.Options.NoTasks]) and one image a row, of at most 11
 // MiB, is a list of bytes in batches then: of each row the finished tensor, or the file of a JPEG.
 // A further column, of the name with DeviceSuffix, has the row's [images.Task]. The bytes of each
 // row start at a multiple of 16, and zeros follow them up to the next one. Rows that are lost have
