@@ -206,7 +206,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	_, err = gpu.New(ds, d, gpu.Options{Loader: loader.Options{Pad: []loader.Padding{{Column: "title"}}}})
-	if err == nil || !strings.Contains(err.Error(), `pad "title"`) {
+	if err == nil || !strings.Contains(err.Error(), `Pad["title"]`) {
 		t.Errorf("got %v", err)
 	}
 	_, err = gpu.New(ds, d, gpu.Options{RequirePinned: true})

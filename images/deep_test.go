@@ -19,6 +19,7 @@ import (
 	"github.com/shardfeed/shardfeed/images/augment"
 	"github.com/shardfeed/shardfeed/images/codec"
 	"github.com/shardfeed/shardfeed/internal/image/imagetest"
+	"github.com/shardfeed/shardfeed/internal/racetest"
 )
 
 // deepCases are the draws of scaled.png in deep.zip.
@@ -266,6 +267,9 @@ func TestDeepAllocations(t *testing.T) {
 // An augmenter takes at most the memory that it predicts for the first picture of 16 bits, which is
 // more than for its upper bytes.
 func TestMemoryOfDeep(t *testing.T) {
+	if racetest.Enabled {
+		t.Skip("the race detector allocates too")
+	}
 	m := image.NewNRGBA64(image.Rect(0, 0, 400, 300))
 	for i := range m.Pix {
 		m.Pix[i] = byte(i * 7)
@@ -287,15 +291,19 @@ func TestMemoryOfDeep(t *testing.T) {
 		{Height: 9, DType: Uint16, Interpolation: Nearest},
 	} {
 		for _, h.Orientation = range []int{1, 6} {
-			a := newAugmenter(t, o, new(codec.Go))
-			dst := make([]byte, o.Bytes())
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			if err := a.ApplyTo(dst, file.Bytes(), h, 1); err != nil {
-				t.Fatal(err)
+			took, most := int64(math.MaxInt64), int64(0)
+			for range 3 { // the least, as other goroutines allocate too
+				a := newAugmenter(t, o, new(codec.Go))
+				dst := make([]byte, o.Bytes())
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				if err := a.ApplyTo(dst, file.Bytes(), h, 1); err != nil {
+					t.Fatal(err)
+				}
+				runtime.ReadMemStats(&after)
+				took, most = min(took, int64(after.TotalAlloc-before.TotalAlloc)), a.Memory(h)
 			}
-			runtime.ReadMemStats(&after)
-			if took, most := int64(after.TotalAlloc-before.TotalAlloc), a.Memory(h); took > most || most < least {
+			if took > most || most < least {
 				t.Errorf("options %d, orientation %d took %d bytes, predicted were %d, and %d of 8 bits", i, h.Orientation, took, most, least)
 			}
 		}
