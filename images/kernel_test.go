@@ -144,6 +144,8 @@ func tableOf(t *testing.T, o Options) []uint32 {
 	t.Helper()
 	var table []uint32
 	switch w := newWriter(o.withDefaults(), 8).(type) {
+	case *samples:
+		table = flat(w.table)
 	case *tensor[uint8, [1 << 8]uint8]:
 		table = flat(w.table)
 	case *tensor[uint16, [1 << 8]uint16]:

@@ -56,7 +56,11 @@ func newWriterAt(o Options, bits, first, step int) writer {
 	case Uint16:
 		return writerOf(o, bits, first, step, func(_, v int) uint16 { return uint16(v) })
 	}
-	return writerOf(o, bits, first, step, func(_, v int) uint8 { return uint8(v) })
+	w := writerOf(o, bits, first, step, func(_, v int) uint8 { return uint8(v) })
+	if t, ok := w.(*tensor[uint8, [1 << 8]uint8]); ok && o.Layout == CHW {
+		return &samples{t}
+	}
+	return w
 }
 
 // writerOf makes the tables: of is the element of a channel's sample.
@@ -119,5 +123,23 @@ func (t *tensor[T, A]) row(y int, row resize.Row) {
 	}
 	for x, p := range row {
 		red[x], green[x], blue[x] = t.table[0][p&mask], t.table[1][p>>resize.Lane&mask], t.table[2][p>>(2*resize.Lane)&mask]
+	}
+}
+
+// A samples is a tensor of planes whose elements are the samples themselves: it needs no table.
+type samples struct{ *tensor[uint8, [1 << 8]uint8] }
+
+func (s *samples) row(y int, row resize.Row) {
+	w, plane := len(row), s.height*len(row)
+	red, green, blue := s.dst[y*w:][:w], s.dst[plane+y*w:][:w], s.dst[2*plane+y*w:][:w]
+	if s.flip {
+		for x, p := range row {
+			x := w - 1 - x
+			red[x], green[x], blue[x] = uint8(p), uint8(p>>resize.Lane), uint8(p>>(2*resize.Lane))
+		}
+		return
+	}
+	for x, p := range row {
+		red[x], green[x], blue[x] = uint8(p), uint8(p>>resize.Lane), uint8(p>>(2*resize.Lane))
 	}
 }
