@@ -75,7 +75,7 @@ class Reported(Connected):
             request = delivery.request(self._number, place.after, place.total)
             found = self._session(audit=request)
             verdict, tell = self._of_nodes(found) if found.get("audit") else (None, False)
-        except ShardfeedError as e:  # the training goes on without a verdict
+        except ShardfeedError as e:  # training continues without a verdict
             log.warning("epoch %d has no audit: %s", delivery.epoch, e)
             return
         if verdict is not None:
