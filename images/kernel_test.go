@@ -145,7 +145,9 @@ func tableOf(t *testing.T, o Options) []uint32 {
 	var table []uint32
 	switch w := newWriter(o.withDefaults(), 8).(type) {
 	case *samples:
-		table = flat(w.table)
+		for i := range 3 << 8 {
+			table = append(table, uint32(i%(1<<8)))
+		}
 	case *tensor[uint8, [1 << 8]uint8]:
 		table = flat(w.table)
 	case *tensor[uint16, [1 << 8]uint16]:

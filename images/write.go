@@ -56,11 +56,13 @@ func newWriterAt(o Options, bits, first, step int) writer {
 	case Uint16:
 		return writerOf(o, bits, first, step, func(_, v int) uint16 { return uint16(v) })
 	}
-	w := writerOf(o, bits, first, step, func(_, v int) uint8 { return uint8(v) })
-	if t, ok := w.(*tensor[uint8, [1 << 8]uint8]); ok && o.Layout == CHW {
-		return &samples{t}
+	switch {
+	case o.Channels == 1 && step == 1:
+		return &samples{first: first, planes: 1, height: o.Height}
+	case o.Channels > 1 && o.Layout == CHW:
+		return &samples{planes: 3, height: o.Height}
 	}
-	return w
+	return writerOf(o, bits, first, step, func(_, v int) uint8 { return uint8(v) })
 }
 
 // writerOf makes the tables: of is the element of a channel's sample.
@@ -126,20 +128,27 @@ func (t *tensor[T, A]) row(y int, row resize.Row) {
 	}
 }
 
-// A samples is a tensor of planes whose elements are the samples themselves: it needs no table.
-type samples struct{ *tensor[uint8, [1 << 8]uint8] }
+// A samples is a writer of planes of uint8 whose elements are the samples themselves.
+type samples struct {
+	dst    []byte
+	first  int // where the planes start: alpha is behind three channels
+	planes int // 1 or 3
+	height int
+	flip   bool
+}
+
+func (s *samples) to(dst []byte, flip bool) error {
+	s.dst, s.flip = dst, flip
+	return nil
+}
+
+func (s *samples) end() error { return nil }
 
 func (s *samples) row(y int, row resize.Row) {
-	w, plane := len(row), s.height*len(row)
-	red, green, blue := s.dst[y*w:][:w], s.dst[plane+y*w:][:w], s.dst[2*plane+y*w:][:w]
-	if s.flip {
-		for x, p := range row {
-			x := w - 1 - x
-			red[x], green[x], blue[x] = uint8(p), uint8(p>>resize.Lane), uint8(p>>(2*resize.Lane))
-		}
+	at, plane := s.first+y*len(row), s.height*len(row)
+	if s.planes == 1 {
+		row.Plane(s.dst[at:], s.flip)
 		return
 	}
-	for x, p := range row {
-		red[x], green[x], blue[x] = uint8(p), uint8(p>>resize.Lane), uint8(p>>(2*resize.Lane))
-	}
+	row.Planes(s.dst[at:], s.dst[plane+at:], s.dst[2*plane+at:], s.flip)
 }

@@ -48,6 +48,10 @@ func (d *Go) Samples(data []byte, h Header, r image.Rectangle) (s Samples, err e
 	s.Pix = d.rgb
 	for y, o := 0, s.Pix; y < r.Dy(); y++ {
 		row := pix[y*stride:]
+		if each == s.Width {
+			o = o[copy(o, row[:each*r.Dx()]):]
+			continue
+		}
 		for x := range r.Dx() {
 			o = o[copy(o, row[x*each:][:s.Width]):]
 		}

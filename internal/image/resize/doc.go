@@ -6,7 +6,8 @@
 //	Span     one direction: which samples become which outputs, and which outputs are wanted;
 //	         [Span.Nearest] lists the nearest samples
 //	Resizer  runs two spans over pixels and hands out rows of the result
-//	Row      a row of the result: three channels in each uint64
+//	Row      a row of the result: three channels in each uint64; [Row.Planes] writes it to a
+//	         tensor of uint8
 //
 // # Three channels in a word
 //
@@ -24,7 +25,7 @@
 //
 // AVX2 code sums pixels of 8 bits in words of 16 (vector.go, vector_amd64.s), for bicubic weights
 // in two parts: the same weights, sums and rounding, so that pixels are the same on every machine.
-// A test compares the two.
+// A test compares the two. Others write 32 pixels at once to planes (planes_amd64.s).
 //
 // # Memory
 //
