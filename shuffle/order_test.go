@@ -100,3 +100,25 @@ func TestSeekGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// OrderRows puts given numbers where RowOrder has the numbers of the span.
+func TestOrderRows(t *testing.T) {
+	for n := range uint64(30) {
+		c := randomCase(t, n)
+		l := c.e.Lane(0)
+		for j := range l.Spans() {
+			want := l.RowOrder(j, nil)
+			rows := make([]uint32, len(want))
+			for i := range rows {
+				rows[i] = uint32(3*i + 5)
+			}
+			l.OrderRows(j, rows)
+			for i := range want {
+				want[i] = 3*want[i] + 5
+			}
+			if !slices.Equal(rows, want) {
+				t.Fatalf("%s: span %d has the rows in the order %v, want %v", c.name, j, rows, want)
+			}
+		}
+	}
+}

@@ -26,10 +26,21 @@ func (l *Lane) Need(j int) int64 { return l.Before(l.Arrival(j)) }
 // RowOrder fills dst, grown as needed, with the order in which the rows of span j are emitted:
 // dst[s] is the number in the span of the s-th. It is safe for concurrent use.
 func (l *Lane) RowOrder(j int, dst []uint32) []uint32 {
+	r := l.rowsRNG(j)
+	return permutation(&r, dst, int(l.spans[j].rows))
+}
+
+// OrderRows puts rows, one for each number in span j, into the order of RowOrder.
+func (l *Lane) OrderRows(j int, rows []uint32) {
+	r := l.rowsRNG(j)
+	shuffle(&r, rows)
+}
+
+// rowsRNG returns the random numbers that order the rows of span j.
+func (l *Lane) rowsRNG(j int) rng {
 	s, p := l.spans[j], l.epoch.plan
 	u := p.units.At(int(s.unit))
-	r := newRNG(domRows, p.seed, l.epoch.number, p.groupID(u.Group), uint64(u.Lo)+uint64(s.lo))
-	return permutation(&r, dst, int(s.rows))
+	return newRNG(domRows, p.seed, l.epoch.number, p.groupID(u.Group), uint64(u.Lo)+uint64(s.lo))
 }
 
 // lifeOf span j, in ticks.

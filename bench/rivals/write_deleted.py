@@ -5,9 +5,8 @@
     TARGET/db/equality                       Iceberg, with one equality delete, as Flink commits it
     TARGET/delta_rewritten, db/rewritten     the same rows without deletes, by the same writer
 
-JARS is the directory of the jars of tools/tables/pom.xml. Each file of the set becomes a file of about as many row groups. Those of a
-rewritten table hold the rows that are left of the others' row groups, so that tables differ in their deleted rows alone: fewer and larger
-row groups would mix less in a shuffle buffer, and cost less.
+JARS is the directory of the jars of tools/tables/pom.xml. With Spark's defaults each file has one row group, so that the tables have
+equally many: of several, a rewritten file has fewer, which mix less in a shuffle buffer, and so cost less.
 """
 
 import glob
@@ -22,7 +21,6 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 from pyspark.sql import SparkSession
 
 DELETED = "pmod(hash(id), 10) = 0"
-GROUP_BYTES, REWRITTEN_BYTES = 8 << 20, (8 << 20) * 9 // 10
 
 
 def session(jars, target):
@@ -38,7 +36,6 @@ def session(jars, target):
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.files.maxPartitionBytes": str(1 << 30),  # a partition, and so a file, for each file
         "spark.sql.files.openCostInBytes": str(1 << 30),
-        "spark.hadoop.parquet.block.size": str(GROUP_BYTES),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.warehouse.dir": f"{target}/none",
@@ -57,22 +54,19 @@ def delta(spark, source, target):
     vectors = "tblproperties ('delta.enableDeletionVectors'='true')"
     spark.sql(f"create table {table} using delta {vectors} as select * from parquet.`{source}`")
     spark.sql(f"delete from {table} where {DELETED}")
-    spark.conf.set("parquet.block.size", str(REWRITTEN_BYTES))
     spark.sql(f"create table delta.`{target}/delta_rewritten` using delta as select * from {table}")
 
 
 def iceberg(spark, source, target):
-    def properties(group):
-        return f"""'format-version'='2', 'write.delete.mode'='merge-on-read', 'write.parquet.row-group-size-bytes'='{group}',
-            'read.split.open-file-cost'='{1 << 30}', 'read.split.target-size'='{1 << 30}'"""
-
+    properties = f"""'format-version'='2', 'write.delete.mode'='merge-on-read',
+        'read.split.open-file-cost'='{1 << 30}', 'read.split.target-size'='{1 << 30}'"""
     for name in ("positions", "equality"):
-        spark.sql(f"create table h.db.{name} using iceberg tblproperties ({properties(GROUP_BYTES)}) as select * from parquet.`{source}`")
+        spark.sql(f"create table h.db.{name} using iceberg tblproperties ({properties}) as select * from parquet.`{source}`")
     spark.sql(f"delete from h.db.positions where {DELETED}")
     equality(spark, f"{target}/db/equality/data/deletes.parquet")
     files = len(glob.glob(f"{source}/*.parquet"))  # Spark reads a partition for each row group of Iceberg, and would write a file for each
     rewritten = f"select /*+ coalesce({files}) */ * from h.db.equality"
-    spark.sql(f"create table h.db.rewritten using iceberg tblproperties ({properties(REWRITTEN_BYTES)}) as {rewritten}")
+    spark.sql(f"create table h.db.rewritten using iceberg tblproperties ({properties}) as {rewritten}")
 
 
 def equality(spark, path):

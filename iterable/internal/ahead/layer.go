@@ -104,33 +104,40 @@ func (y *layer) take(l *Load, sel samples.Selection) {
 func (y *layer) arrange(l *Load) (order []uint32, bytes int64) {
 	r := y.reader
 	l.orders, l.placed = make([][]uint32, len(l.Wanted)), false
+	if y.single(l) {
+		return y.leaving(&l.Wanted[0]), 0
+	}
 	for i, w := range l.Wanted {
 		if w.Lane != nil {
 			l.orders[i] = w.Lane.RowOrder(int(w.Span), r.TakeOrder(w.Rows))
 			bytes += int64(w.Rows) * OrderBytes
 		}
 	}
-	single := len(l.Wanted) == 1 && l.orders[0] != nil
 	switch {
-	case l.inImage:
+	case l.inImage || y.selector == nil:
 		return nil, bytes
-	case y.selector == nil && !single:
-		return nil, bytes
-	case y.selector == nil:
-		order, l.orders[0] = l.orders[0], nil
-		return order, 0
 	case y.places != nil:
 		return y.copyRows(), r.place(l, y.places)
-	case !single && len(y.rows) == int(l.Rows.Hi-l.Rows.Lo): // all of them
+	case len(y.rows) == int(l.Rows.Hi-l.Rows.Lo): // all of them
 		return nil, bytes
-	case !single:
-		return y.copyRows(), bytes
 	}
-	order, l.orders[0] = l.orders[0], nil
-	for i, s := range order {
-		order[i] = y.rows[s]
+	return y.copyRows(), bytes
+}
+
+// single reports whether one span, whose rows leave in an order of its own, has the block of a load
+// for itself.
+func (y *layer) single(l *Load) bool {
+	return len(l.Wanted) == 1 && l.Wanted[0].Lane != nil && !l.inImage && (y.selector == nil || y.places == nil)
+}
+
+// leaving returns the rows of the only span of a load in the order in which they leave.
+func (y *layer) leaving(w *Wanted) []uint32 {
+	if y.selector == nil {
+		return w.Lane.RowOrder(int(w.Span), y.reader.TakeOrder(w.Rows))
 	}
-	return order, 0
+	rows := y.copyRows()
+	w.Lane.OrderRows(int(w.Span), rows)
+	return rows
 }
 
 // copyRows returns the rows that the block holds, in the file's order.

@@ -190,14 +190,39 @@ func (s Selection) AppendRows(dst []uint32) []uint32 {
 	dst = slices.Grow(dst, s.Rows+64)
 	dst = dst[:cap(dst)]
 	for w, word := range s.bits {
-		first, to, i := uint32(64*w), (*[64]uint32)(dst[n:]), 0
-		n += bits.OnesCount64(word)
-		for ; word != 0; word &= word - 1 {
+		first, to := uint32(64*w), (*[64]uint32)(dst[n:])
+		kept := bits.OnesCount64(word)
+		n += kept
+		if kept > manyOf64 {
+			listAll(to, first, word)
+			continue
+		}
+		for i := 0; word != 0; word &= word - 1 {
 			to[i&63] = first + uint32(bits.TrailingZeros64(word))
 			i++
 		}
 	}
 	return dst[:n]
+}
+
+// manyOf64 is how many rows of 64 must be kept for listAll to be the faster one.
+const manyOf64 = 20
+
+// listAll lists the bits of a word. It writes each number and goes on where its bit is set, without
+// a branch.
+func listAll(to *[64]uint32, first uint32, word uint64) {
+	i := 0
+	for range 16 {
+		to[i&63] = first
+		i += int(word & 1)
+		to[i&63] = first + 1
+		i += int(word >> 1 & 1)
+		to[i&63] = first + 2
+		i += int(word >> 2 & 1)
+		to[i&63] = first + 3
+		i += int(word >> 3 & 1)
+		first, word = first+4, word>>4
+	}
 }
 
 // Documents appends the rows [lo, hi) that are kept to dst, each as often as it comes.
