@@ -26,6 +26,9 @@ func TestPlaces(t *testing.T) {
 		{"SLURM_TMPDIR", "", "/x/shardfeed"},
 		{dirVariable, "", "/x"},
 		{dirVariable, "/given", "/given"},
+		{dirVariable, "~/given", filepath.Join(home, "given")},
+		{dirVariable, "~", home},
+		{dirVariable, "~given", "~given"},
 	} {
 		if c.set != "HOME" {
 			t.Setenv(c.set, "/x")

@@ -388,7 +388,7 @@ def test_storage_names_are_those_of_the_stores():
 
 
 def test_environment_of_the_trainer():
-    kept = {"AWS_PROFILE": "p", "KRB5CCNAME": "c", "HADOOP_CONF_DIR": "d", "https_proxy": "h", "HOME": "/h", "SHARDFEED_CACHE_DIR": "x"}
+    kept = {"AWS_PROFILE": "p", "KRB5CCNAME": "/c", "HADOOP_CONF_DIR": "/d", "https_proxy": "h", "HOME": "/h", "SHARDFEED_CACHE_DIR": "/x"}
     assert _storage.environment(kept | {"PATH": "/bin", "SECRET": "s", "SHARDFEED_LOG": "debug"}) == kept
 
 

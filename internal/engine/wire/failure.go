@@ -182,9 +182,11 @@ func KindOf(err error) string {
 		return KindState
 	case errors.As(err, &wrong), errors.As(err, &option), errors.As(err, &plan), errors.Is(err, shard.ErrBadURI):
 		return KindValue
-	case errors.Is(err, shard.ErrNotExist), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, shard.ErrDenied): // also where a file of credentials does not exist
+		return KindAccess
+	case errors.Is(err, shard.ErrNotExist), errors.Is(err, fs.ErrNotExist) && !errors.As(err, &store):
 		return KindNotFound
-	case errors.Is(err, shard.ErrDenied), errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission):
 		return KindAccess
 	case errors.Is(err, shard.ErrChanged), errors.Is(err, shard.ErrCorrupt), errors.Is(err, rowgroup.ErrNotParquet), errors.Is(err, rowgroup.ErrEncrypted):
 		return KindData

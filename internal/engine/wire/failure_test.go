@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"reflect"
 	"syscall"
 	"testing"
@@ -17,6 +19,26 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shuffle"
 )
+
+// A file of credentials or certificates that does not exist says nothing about the data.
+func TestKindOfMissingFiles(t *testing.T) {
+	_, missing := os.Open(filepath.Join(t.TempDir(), "missing"))
+	for _, c := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"credentials", fmt.Errorf("%w: credentials: %w", shard.ErrDenied, missing), KindAccess},
+		{"certificates", fmt.Errorf("the CA bundle: %w", missing), KindStorage},
+		{"the data", shard.ErrNotExist, KindNotFound},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := KindOf(&shard.Error{Op: "list", URI: "s3://b", Err: c.err}); got != c.want {
+				t.Errorf("%v: got %s, want %s", c.err, got, c.want)
+			}
+		})
+	}
+}
 
 func TestFailureOf(t *testing.T) {
 	page := &rowgroup.Error{Op: "decode", URI: "s3://b/k", RowGroup: 3, Column: "price", Page: 77, Err: errors.New("bad page"), Hint: "write it anew"}

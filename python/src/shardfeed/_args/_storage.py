@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionError
+from . import _relative
 from ._checks import path, type_name
 
 _SERVER = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*:/", re.IGNORECASE)
@@ -94,7 +95,7 @@ def on_server(address: str) -> bool:
 
 
 def options(given: Mapping[str, Any] | None) -> dict[str, str]:
-    """Returns storage options as text, by names that the engine knows.
+    """Returns storage options as text, by names that the engine knows, with absolute paths.
 
     Values are secrets: errors do not show them.
     """
@@ -110,7 +111,7 @@ def options(given: Mapping[str, Any] | None) -> dict[str, str]:
         if known not in FLAGS and known.lower() not in S3 and known not in HDFS | WEB and not known.startswith((*_HADOOP, *_HEADERS)):
             raise OptionError(_unknown(name))
         out[known] = value
-    return out
+    return _relative.options(out)
 
 
 def _flat(prefix: str, given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -141,13 +142,14 @@ def _unknown(name: str) -> str:
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables that stores read.
+    """The variables that stores read, with absolute paths.
 
     The engine gets them because another process of the job may have started it.
     """
-    return {
+    read = {
         name: value for name, value in environ.items() if name in _VARIABLES or name.startswith(_ENVIRONMENT) or name.endswith(_PROXIES)
     }
+    return _relative.variables(read)
 
 
 def kept(name: str, cache_dir: str | os.PathLike[str] | None) -> Path | None:
@@ -156,9 +158,10 @@ def kept(name: str, cache_dir: str | os.PathLike[str] | None) -> Path | None:
     """
     if cache_dir:
         return Path(path("cache_dir", cache_dir), name)
-    if own := os.environ.get("SHARDFEED_CACHE_DIR"):
-        return Path(os.path.abspath(own), name)
+    variables = environment(os.environ)
+    if own := variables.get("SHARDFEED_CACHE_DIR"):
+        return Path(own, name)
     for variable, below in (("SLURM_TMPDIR", ""), ("XDG_CACHE_HOME", ""), ("HOME", ".cache")):
-        if root := os.environ.get(variable):
-            return Path(os.path.abspath(root), below, "shardfeed", name)
+        if root := variables.get(variable):
+            return Path(root, below, "shardfeed", name)
     return None

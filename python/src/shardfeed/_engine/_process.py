@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .._args import _duration
+from .._args import _duration, _storage
 from .._program import find_binary
 from .._version import __version__
 from ..errors import EngineStartError, FeedTimeoutError, ShardfeedError
@@ -204,6 +204,7 @@ class Engine:
                 pass_fds=(told,),
                 start_new_session=True,
                 cwd="/",
+                env={**os.environ, **_storage.environment(os.environ)},  # of that directory
             )
         if detach:
             process.wait()
