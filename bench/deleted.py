@@ -59,7 +59,7 @@ def written(data):
 
 
 def again(data):
-    """Reads the files of a table into the page cache anew: their place in memory alone changes processor time by 5 %."""
+    """Reads the files of a table into the page cache anew: their place in memory changes processor time by 5 %."""
     for path in pathlib.Path(data.partition("+")[2]).rglob("*.parquet"):
         with path.open("rb") as f:
             os.fsync(f.fileno())
