@@ -4,46 +4,30 @@ from __future__ import annotations
 
 import logging
 import uuid
-import weakref
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 import numpy as np
 
-from . import _compared, _html, _overridden, _redact, _rows, _sources, _state
-from ._args import _checks, _locate
+from . import _compared, _sources
+from ._args import _checks
 from ._args._arguments import checked
 from ._args._checks import Problems
-from ._args._locate import RowPlace
 from ._args._types import Address, T
-from ._args._window import WHOLE, Window
-from ._audit import Delivery
-from ._batch import Batch, marked_rows
-from ._columns import _names
-from ._columns._layout import Layout
-from ._columns._nulls import NullWatch
-from ._columns._schema import Schema
+from ._batch import Batch
 from ._documented import documented
-from ._engine import _now, _rank, _refresh, _replicas
-from ._engine._connected import agreement, opening
-from ._engine._connection import Connection
-from ._engine._opening import EACH
-from ._iterator import BatchIterator, Place
+from ._engine import _now, _rank, _replicas
+from ._engine._connected import agreement
+from ._iterated import Iterated
 from ._keywords import DatasetOptions
 from ._options import Options
-from ._reported import Reported
-from ._transform import ROW_VALID, Function, Functions, MappedIterator, Mask, Transform, check_function
-from ._waited import OPEN
-from ._warn import MixingWarning, PaddingWarning, ShardfeedWarning, warn
-from .errors import OptionError, ShardfeedError, StateError, nearer
+from ._transform import Mask, Transform, check_function
+from ._warn import ShardfeedWarning, warn
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
+    from typing_extensions import Unpack
 
 log = logging.getLogger("shardfeed")
-
-_copied: Counter[str] = Counter()  # objects that were mapped from data sets, by their agreement
 
 S = TypeVar("S")
 R = TypeVar("R")
@@ -51,7 +35,7 @@ Row = dict[str, Any]
 
 
 @documented
-class StreamingDataset(Reported, Generic[T]):
+class StreamingDataset(Iterated, Generic[T]):
     """Batches of parquet shards: shuffled, split over ranks, each row once an epoch, resumable.
 
     One ``iter()`` is one epoch, and the next one is the next epoch. An iteration that is left early
@@ -261,10 +245,6 @@ class StreamingDataset(Reported, Generic[T]):
     Wrong arguments, addresses and columns raise in the constructor, in one error if possible.
     """
 
-    _transforms: tuple[Any, ...] = ()
-    _window: Window = WHOLE
-    _masks: tuple[str, ...] = ()  # columns whose masks the batches have
-
     @overload
     def __init__(
         self: StreamingDataset[Batch], uri: Address | None = None, *, batch_size: int, **options: Unpack[DatasetOptions]
@@ -297,14 +277,13 @@ class StreamingDataset(Reported, Generic[T]):
         self._job = _rank.job()
         self._agree = agreement()
         self._number = 0  # of the objects that were made of this one's arguments
-        self._pending_state: tuple[dict[str, Any], str] | None = None  # and its serial
-        self._pending_epoch: tuple[int, str] | None = None
-        self._carried_records: list[dict[str, Any]] = []  # of the audit, in the loaded state
+        self._pending_state = self._pending_epoch = None
+        self._carried_records = []
         self._inventory = ""
         self._opening = opening
-        self._follows = self._spec["snapshot"]  # what refresh asks for
+        self._follows = self._spec["snapshot"]
         self._forget()
-        self._opened: dict[str, Any] = self._open(opening)
+        self._opened = self._open(opening)
         self._spec = _now.opened(self._spec, self._opened)
         self._compare_tokens(options["tokenize"], options["sources"])
         for warning in self._opened.get("warnings") or ():
@@ -326,123 +305,8 @@ class StreamingDataset(Reported, Generic[T]):
                 self._let_go(everything=True)  # the engine has documents once for each opening
                 raise
 
-    def _forget(self) -> None:
-        """Starts without connections, as a copy in another process does."""
-        super()._forget()
-        self._steps: dict[tuple[int, int], int] = {}
-        self._batches_of: Callable[[], BatchIterator | None] = lambda: None  # of the place, while it is used
-        self._schema: Schema | None = None
-        self._layouts: dict[tuple[bool, bool], tuple[Layout, NullWatch]] = {}
-        self._engine_pid = 0  # of the last iteration
-        self._after: dict[str, Any] | None = None  # the state after the last iteration, however that ends
-        self._said_padding = self._said_order = False
-        self._starts = 0  # of epochs with a snapshot of their own
-
-    # Properties
-
-    @property
-    def schema(self) -> Schema:
-        """The columns of the batches, with their dtypes."""
-        if self._schema is None:
-            self._schema = Schema.from_json(self._opened["schema"])
-        return self._schema
-
-    @property
-    def size(self) -> int:
-        """Rows of an epoch, over all ranks: the ones that ``filters`` and the like choose, in the
-        batches that ``skip`` and ``take`` leave.
-        """
-        if self._spec["batching"] == "per_source":  # an epoch has whole steps
-            return self._epoch_steps() * self._spec["batch_size"] * self.world_size
-        first, end = self._row_range()
-        return end - first
-
-    def _row_range(self) -> tuple[int, int]:
-        """Returns an epoch's first row in the order, and the one after its last, over all ranks."""
-        return self._window.rows(int(self._opened["rows"]), self._spec["batch_size"] * self.world_size)
-
-    @property
-    def rank(self) -> int:
-        return self._ranks()[0]
-
-    @property
-    def world_size(self) -> int:
-        return self._ranks()[1]
-
-    def __len__(self) -> int:
-        """Batches of a whole epoch on this rank, or rows with ``batch_size=None``; the same on
-        every rank. Where ``tail="carry"`` makes epochs differ it raises a TypeError.
-        """
-        ranks = self._ranks()
-        if self._tail(ranks[1]) == "carry" and self.size % (self._spec["batch_size"] * ranks[1]):
-            raise TypeError('a data set with tail="carry" has no len(): an epoch has a step more than another where rows were carried over')
-        return self._epoch_steps()
-
-    def _epoch_steps(self) -> int:
-        """Steps of a whole epoch on this rank."""
-        ranks = self._ranks()
-        if ranks not in self._steps:
-            self._steps[ranks] = int(self._session(plan=True)["steps"])
-        return self._steps[ranks]
-
-    def locate(self, row: int) -> RowPlace:
-        """The place of a row: the path of its shard, its row group there, and its row in that.
-
-        row is the number of the row in the list of shards, as the column ``"_row"`` of
-        ``row_ids=True`` has it. No shard is read.
-        """
-        [place] = self._session(locate=[_locate.number(row)])["places"]
-        return RowPlace(str(place["path"]), int(place["row_group"]), int(place["row"]))
-
-    def _repr_html_(self) -> str:
-        return _html.facts(type(self).__name__, self._facts()) + self.schema._repr_html_()
-
-    def _facts(self) -> list[tuple[str, object]]:
-        """What a notebook shows of the data set."""
-        rank, world_size = self._ranks()
-        addresses = [_redact.address(a) for a in self._addresses()]
-        return [
-            ("addresses", ", ".join(addresses[:3]) + (f" and {len(addresses) - 3} more" if len(addresses) > 3 else "")),
-            ("shards", self._opened["shards"]),
-            ("rows", self.size if self.size == self._opened["all_rows"] else f"{self.size} of {self._opened['all_rows']}"),
-            ("batch size", "single rows" if self._rows_wanted else self._spec["batch_size"]),
-            ("order", f"shuffled, seed {self._spec['seed']}" if self._spec["shuffle"] else "file order"),
-            ("rank", f"{rank} of {world_size}"),
-            *_html.images(self._spec["images"]),
-        ]
-
-    def _addresses(self) -> list[str]:
-        return [*self._spec["addresses"], *(a for source in self._spec["sources"] for a in source["addresses"])]
-
-    def __repr__(self) -> str:
-        addresses = self._addresses()
-        first = _redact.address(addresses[0])
-        what = first if len(addresses) == 1 else f"{first} and {len(addresses) - 1} more"
-        size, shards = None if self._rows_wanted else self._spec["batch_size"], self._opened["shards"]
-        return f"{type(self).__name__}({what!r}, batch_size={size}: {self.size} rows in {shards} shard{'' if shards == 1 else 's'})"
-
-    # Epochs and state
-
     def __iter__(self) -> Iterator[T]:
         return self._iterate()
-
-    def _iterate(self, *more: Function) -> Iterator[Any]:
-        """Starts an iteration, with more functions after map and filter.
-
-        A batch for which one of them fails does not count.
-        """
-        if self._nothing_left():
-            return iter(())
-        source: Any = self._rows() if self._rows_wanted else self._batches()
-        functions = (*self._transforms, *more)
-        return MappedIterator(source, Functions(functions, self.rank)) if functions else source
-
-    def _rows(self) -> _rows.RowIterator:
-        batches = self._batches(bundle=_rows.BUNDLE)
-        world_size = self._ranks()[1]
-        tail = self._tail(world_size)
-        make = marked_rows if self._with_row_valid else Batch.to_rows
-        return _rows.RowIterator(batches, make, world_size=world_size, end=self._row_range()[1], tail=tail)
 
     @overload
     def map(self: StreamingDataset[S], function: Callable[[S], R], *, random: Literal[False] = False) -> StreamingDataset[R]: ...
@@ -476,376 +340,8 @@ class StreamingDataset(Reported, Generic[T]):
         self._check_masks()
         return self._masked(Mask(function))
 
-    def skip(self, count: int) -> Self:
-        """The same data without the first batches of each epoch on every rank, or the first rows
-        with ``batch_size=None``.
-
-        The order stays, and the skipped rows are not read. States fit with and without it. Where
-        the data is shuffled, each epoch skips other rows: to divide it into a training and a
-        validation set give ``parts``. The result counts its own epochs.
-        """
-        if self._spec["shuffle"] and not self._spec["parts"]:
-            text = f"shardfeed: skip({count}) of shuffled data skips other rows in each epoch; parts= divides data for good"
-            warn(text, ShardfeedWarning)
-        return self._windowed(self._window.skip(count))
-
-    def take(self, count: int) -> Self:
-        """The same data with only the first batches of each epoch on every rank, or the first
-        rows with ``batch_size=None``.
-
-        All that hold for an epoch hold for what is taken: ``len()``, states, and the next ``iter()``
-        is the next epoch, of other rows where the data is shuffled. A resume with another number
-        of ranks or batch size ends with the step in which that many batches end there. The result
-        counts its own epochs.
-        """
-        return self._windowed(self._window.take(count))
-
-    def _windowed(self, window: Window) -> Any:
-        if self._spec["tail"] == "carry":
-            raise OptionError('tail="carry" moves rows into the next epoch, and skip and take choose batches of each: give another tail')
-        other = self._copy()
-        other._window = window
-        len(other)  # reports a window without batches
-        return other
-
-    def _check_masks(self) -> None:
-        """Refuses masks of packed batches, where a row is several documents, and of buckets."""
-        if self._spec["bucket"] is not None:
-            raise OptionError("filter does not go with bucket, which makes batches of the rows that come: leave rows out with filters")
-        if self._spec["pack"] is not None:
-            raise OptionError("filter masks rows, and a row of a packed batch is several documents: leave some out with filters")
-
-    def _masked(self, mask: Any) -> Any:
-        masked = self._mapped(mask)
-        masked._with_row_valid = True
-        masked._check_added()
-        return masked
-
-    def _added(self) -> Iterator[tuple[str, str]]:
-        """The names of columns that are added in this process, each with what adds it."""
-        if self._with_row_valid:
-            masked = 'on_error="mask"' if self._spec["on_error"] == "mask" else "with_row_valid"
-            yield ROW_VALID, "filter" if self._transforms else masked
-
-    def _check_added(self) -> None:
-        """Refuses columns to add that have the name of another column."""
-        _names.check_added(self.schema, self._added())
-
-    def _mapped(self, transform: Any) -> Any:
-        mapped = self._copy()
-        mapped._transforms = (*self._transforms, transform)
-        return mapped
-
-    def _copy(self) -> Any:
-        """Another data set of the same data."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__getstate__())
-        other._id = uuid.uuid4().hex
-        _copied[self._agree] += 1
-        other._number = _copied[self._agree]
-        other._forget()
-        other._keep_open()
-        return other
-
     def __getitem__(self, index: Any) -> Any:
         raise TypeError(
             "a data set has no rows by number: iterate over it. To torch's DataLoader give a shardfeed.torch.StreamingDataset, "
             "and batch_size=None"
         )
-
-    def set_epoch(self, epoch: int) -> None:
-        """Selects the epoch of the next iteration, as DistributedSampler.set_epoch does.
-
-        A position that was just loaded has precedence, unless it is in an earlier epoch: then the
-        next iteration is the whole epoch, in the order of the loaded state.
-
-        When the loaded state was taken after the last batch of this epoch, the next iteration is
-        empty, and the one after it is the next epoch.
-        """
-        epoch = _checks.epoch(epoch)
-        serial = uuid.uuid4().hex
-        self._pending_epoch = epoch, serial
-        if self._pending_state is not None and epoch > self._next_of(self._pending_state[0])[0]:
-            self._pending_state = {**self._pending_state[0], "epoch": epoch, "position": 0}, serial
-        rank, _ = self._ranks()
-        self._after_fork()
-        with self._lock:
-            self._control().set_epoch(rank=rank, epoch=epoch, serial=serial)
-
-    def _nothing_left(self) -> bool:
-        """Whether the next iteration is empty. If so, it counts as done."""
-        if self._pending_state is None or self._pending_epoch is None:
-            return False
-        if not self._ends(self._pending_state[0], self._pending_epoch[0]):
-            return False
-        self._pending_epoch = None
-        return True
-
-    def _ends(self, state: Mapping[str, Any], epoch: int) -> bool:
-        """Whether a state was taken after the last batch of an epoch."""
-        following, begins = self._next_of(state)
-        return begins and following == epoch + 1
-
-    def _next_of(self, state: Mapping[str, Any]) -> tuple[int, bool]:
-        """The epoch of the next batch after a state, and whether it is the first of the epoch."""
-        epoch, position = int(state["epoch"]), int(state["position"])
-        world_size = self.world_size
-        if self._tail(world_size) == "carry" and int(state["rows"]) - position < self._spec["batch_size"] * world_size:
-            return epoch + 1, True
-        return epoch, position == 0
-
-    def state_dict(self) -> dict[str, Any]:
-        """The position of the training: after the last batch that was handed out.
-
-        Plain JSON types, the same on every rank except ``audit``, what this rank got of the epoch.
-        """
-        _state.check(diagnosed=self._diagnosed)
-        if self._pending_state is not None:
-            return _state.pack(self._pending_state[0], self._carried_records)
-        place = self._place if self._pending_epoch is None else None
-        if place is not None and self._batches_of() is not None:
-            return place.state()
-        session = self._session(plan=place is None)
-        if session.get("workers"):
-            raise StateError(
-                "the batches of this data set were handed out in torch workers, which this process cannot see: use "
-                "shardfeed.torch.DataLoader, or torchdata's StatefulDataLoader, and take the state_dict of the loader"
-            )
-        return _state.pack(session["state"]) if place is None else place.state()
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Makes the next iteration continue after the batch where the state was taken, on any
-        number of ranks.
-        """
-        state = _state.unpack(state_dict)
-        if _now.differs(self._spec, self._opened, state):
-            self._reopen(now=state["now"])
-        if self._spec["refresh"] and state.get("snapshot", "") not in ("", self._spec["snapshot"]):
-            self._reopen(snapshot=state["snapshot"])
-        for text in _overridden.messages(state, self._spec, self._opened):
-            warn(f"shardfeed: {text}", ShardfeedWarning)
-        self._carried_records = _state.records(state_dict)
-        self._pending_state = state, uuid.uuid4().hex
-        if self._pending_epoch is not None and not self._ends(state, self._pending_epoch[0]):
-            self._pending_epoch = None
-
-    def _reopen(self, opening: str | None = EACH, **changes: str) -> None:
-        """Opens the data again, with filters at another instant or at another snapshot of a table."""
-        self._after_fork()
-        self._let_go(everything=True)
-        before, spec = self._opened, self._spec
-        self._opened, self._spec, self._inventory = {}, {**spec, **changes}, ""
-        try:
-            self._opened = self._open_by(opening)
-        except BaseException:
-            self._opened, self._spec = before, spec
-            raise
-        self._steps.clear()
-        if self._opened["schema"] != before["schema"]:
-            self._schema = None
-            self._layouts = {}
-            self._check_added()
-
-    # Snapshots of a table
-
-    def _refresh(self) -> None:
-        """Opens the latest snapshot if the next iteration starts an epoch."""
-        if not self._spec["refresh"]:
-            return
-        pending, serial = self._pending_state or (None, "")
-        start = self._session(**({} if pending is None else {"state": pending, "state_serial": serial}))["state"]
-        if start["position"] > self._row_range()[0]:
-            return
-        share, epoch = self._share(), int(start["epoch"])
-        self._starts += 1
-        name = f"{opening(self._agree)} {self._number}"
-        latest = _refresh.agreed(name, epoch, self._starts, share.job_rank, share.job_world_size, self._latest)
-        if latest == self._spec["snapshot"]:
-            return
-        self._verdict = cast("dict[str, Any] | None", self._latest_audit(self._session(stats=True, audit_of=self._number).get("audit")))
-        self._reopen(self._opening, snapshot=latest)
-        fresh = self._session(state=None, state_serial="")["state"]
-        state = {**fresh, "seed": start["seed"], "epoch": epoch, "position": 0}
-        self._pending_state, self._pending_epoch, self._after = (state, uuid.uuid4().hex), None, None
-        self._carried_records = []
-
-    def _latest(self, start: str) -> str:
-        """The snapshot that all ranks of this machine get for the start of an epoch."""
-        return str(self._session(latest={"name": start, "snapshot": self._follows})["latest"])
-
-    def _agreement(self) -> str:
-        """Names the comparison of ranks: each snapshot has its own."""
-        name = opening(self._agree)
-        return f"{name} at {self._spec['snapshot']}" if self._spec["refresh"] else name
-
-    def set_weights(self, weights: Mapping[str, float]) -> None:
-        """Gives sources other weights, from the next ``iter()`` on.
-
-        Sources that weights does not name keep theirs; 0 leaves one out. The next iteration
-        continues after the last batch that was handed out: with the next epoch after
-        a whole one. States hold the weights, so a resumed run has them. Call it on all ranks.
-        """
-        self.load_state_dict(self._reweighted(self.state_dict(), weights))
-
-    def _reweighted(self, state_dict: Mapping[str, Any], weights: Any) -> dict[str, Any]:
-        """Returns the state with other weights from its position on."""
-        names = [source["name"] for source in self._spec["sources"]]
-        if not names:
-            raise OptionError("set_weights changes the weights of sources, and this data set has none: see sources")
-        return _state.pack(_sources.changed(_state.unpack(state_dict), _sources.weights(weights, names, "set_weights")))
-
-    # Iterations
-
-    def _batches(self, *, plain: bool = False, **join: Any) -> BatchIterator:
-        """Starts an iteration.
-
-        Plain columns have only dtypes of every tensor library; join adds members to Join.
-        """
-        self._check_ranks()
-        self._refresh()
-        share = self._share()
-        rank, world_size = share.rank, share.world_size
-        connection = self._take()
-        start = self._start(connection)
-        request = {
-            "iteration": uuid.uuid4().hex,
-            "worker": 0,
-            "workers": 0,
-            "rank": rank,
-            "world_size": world_size,
-            **share.of_join(),
-            **self._window.of_join(),
-            **start,
-            "next": None,
-            "bundle": 0,
-            "agree": share.agreement(self._agreement()),
-            **join,
-        }
-        connection.opening = self._waited.opening
-        self._waited.iterates(rank, world_size, connection.path, self._id)
-        try:
-            joined = connection.join(seats=self._seats_of(connection, share, start["state"], start["state_serial"]), **request)
-            self._waited.spent(OPEN)
-            self._joined(joined, rank, world_size)
-        except BaseException as e:
-            connection.close()
-            if isinstance(e, ShardfeedError):
-                raise nearer(e)  # noqa: B904 - the same error
-            raise
-        connection.read_only = share.replicas > 1 and not plain  # torch knows no tensors that cannot be written to
-        delivery = None if request["workers"] else Delivery(joined, rank, world_size, self._carried_audit())
-        place, after = Place(joined["state"], delivery), {**joined["state"], **joined["next"]}
-        layout, nulls = self._laid_out(joined["schema"], plain=plain, files=request.get("image_cpu_share") is not None)
-        batches = BatchIterator(
-            connection,
-            place,
-            layout,
-            nulls,
-            self._give_back,
-            self._waited,
-            explain=self._explain,
-            told=self._waits_told,
-            rank=rank,
-            bundle=int(joined.get("bundle") or 1),
-        )
-        batches.ended = self._audited
-        batches.output_bytes = int(joined.get("output_bytes") or 0)
-        engine, batches_of = int(connection.welcome["pid"]), weakref.ref(batches)
-        # No calls from here on: an interrupt strikes before the iteration counts, or after.
-        self._pending_state = self._pending_epoch = None
-        self._place, self._engine_pid, self._after, self._batches_of = place, engine, after, batches_of
-        return batches
-
-    def _carried_audit(self) -> list[dict[str, Any]]:
-        """The audit's records that the next iteration continues: of the loaded state, else of the last
-        iteration.
-        """
-        if self._pending_state is not None:
-            return self._carried_records
-        place = self._place
-        if place is None or place.delivery is None or not place.delivery.is_over(place.after):  # an epoch that was left early
-            return []
-        return place.records(place.after, place.total)
-
-    def _seats_of(self, connection: Connection, share: _replicas.Share, state: Mapping[str, Any] | None, serial: str) -> list[int] | None:
-        """The seats of an iteration that starts with a state; None for ranks that do not meet."""
-        return None
-
-    def _start(self, connection: Connection) -> dict[str, Any]:
-        """The members of Join for the start of the iteration."""
-        state, state_serial = self._pending_state or self._carried(connection) or (None, "")
-        epoch, epoch_serial = self._pending_epoch or (None, "")
-        return {"state": state, "state_serial": state_serial, "epoch": epoch, "epoch_serial": epoch_serial}
-
-    def _carried(self, connection: Connection) -> tuple[dict[str, Any], str] | None:
-        """The state with which a new engine continues, and its serial.
-
-        It does not know the epochs before, nor the order of a loaded state. None means that the
-        engine knows.
-        """
-        if self._after is None or self._engine_pid == int(connection.welcome["pid"]):
-            return None
-        epoch = {} if self._pending_epoch is None else {"epoch": self._pending_epoch[0], "position": 0}
-        return {**self._after, **epoch}, uuid.uuid4().hex
-
-    def _asked(self, connection: Connection) -> dict[str, Any]:
-        state, serial = self._carried(connection) or (None, "")
-        return {**self._window.of_join(), "state": state, "state_serial": serial}
-
-    def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
-        """Notes what the engine says about an iteration before its first batch."""
-        steps = int(joined["steps"])
-        self._steps[rank, world_size] = steps
-        self._warn_of_order(joined)
-        padding = steps * self._spec["batch_size"] * world_size - self.size
-        if self._tail(world_size) != "pad" or padding <= 0 or self._share().job_rank != 0 or self._with_row_valid or self._said_padding:
-            return
-        self._said_padding = True
-        where = f" over all {world_size} ranks" if world_size > 1 else ""
-        what = "rows" if self._spec["bucket"] is None else "batches"
-        warn(
-            f"shardfeed: the last of {steps} steps has {padding} {what} of padding{where}, which repeat other rows: "
-            f"{self._padding_mask()}; drop_last=True leaves the step out",
-            PaddingWarning,
-        )
-
-    def _warn_of_order(self, joined: Mapping[str, Any]) -> None:
-        """Passes on the engine's warnings about the order, once for all ranks."""
-        if self._share().job_rank != 0 or self._said_order:
-            return
-        for text in joined.get("warnings") or ():
-            self._said_order = True
-            warn(f"shardfeed: {text}", MixingWarning)
-
-    def _padding_mask(self) -> str:
-        """Names the mask of padding, for errors."""
-        if self._rows_wanted:
-            return 'with_row_valid=True adds row["_row_valid"], which is False for them'
-        return "batch.row_valid is False for them"
-
-    def _tail(self, world_size: int) -> str:
-        """What happens to the rows that do not fill a batch on every rank."""
-        return str(self._spec["tail"] or ("pad" if world_size > 1 else "short"))
-
-    def _laid_out(self, schema: Sequence[Mapping[str, Any]], *, plain: bool, files: bool) -> tuple[Layout, NullWatch]:
-        """The layout of batches, with files for a device or without. All iterations share it, so that
-        each warning comes once.
-        """
-        if (plain, files) not in self._layouts:
-            layout = Layout(Schema.from_json(schema), plain=plain)
-            padded = {p["column"] for p in self._spec["pad"]}
-            nulls = NullWatch(layout.schema, {*self._spec["null"], *self._masks}, padded, tensors=plain)
-            layout.watch = None if plain else nulls
-            layout.row_valid = self._with_row_valid
-            self._layouts[plain, files] = layout, nulls
-        return self._layouts[plain, files]
-
-    def __getstate__(self) -> dict[str, Any]:
-        names = ["_spec", "_rows_wanted", "_with_row_valid", "_rank_given", "_timeout", "_id", "_job", "_agree", "_opened"]
-        names += ["_replication", "_mesh", "_number", "_inventory", "_opening", "_follows"]
-        names += ["_pending_state", "_pending_epoch", "_carried_records", "_transforms", "_window"]
-        return {name: getattr(self, name) for name in names}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._forget()
