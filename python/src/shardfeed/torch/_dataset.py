@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.context import get_spawning_popen
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 import torch
 from torch.utils.data import IterableDataset
 
-from .. import _dataset, _reported, _state
+from .. import _state
 from .._args._types import Address, T
 from .._columns._layout import Layout
 from .._engine import _launcher
-from .._engine._connection import Connection
-from .._engine._opening import EACH
-from .._engine._process import Engine
-from .._engine._replicas import Share
-from .._iterator import BatchIterator, Place
+from .._iterator import BatchIterator
 from .._keywords import DatasetOptions
 from .._rows import BUNDLE
 from .._stats import Stats
@@ -29,8 +24,7 @@ from ..errors import OptionError, ShardfeedError, StateError
 from . import _wrapped
 from ._batch import Batch
 from ._iterator import TensorIterator
-from ._ranks import _agree, _node, _nodes, _opening, _seats, _versions
-from ._ranks._meeting import Meeting
+from ._ranked import Ranked
 from ._transform import TensorMask, Transform
 from ._workers import _torch_worker
 
@@ -45,7 +39,7 @@ R = TypeVar("R")
 Row = dict[str, Any]
 
 
-class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
+class StreamingDataset(Ranked[T], IterableDataset[T]):
     """Batches of parquet shards as dicts of tensors, as a torch IterableDataset.
 
     Batches are :class:`shardfeed.torch.Batch`. Numbers are tensors in the memory that the engine
@@ -77,11 +71,6 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     _told = ""  # the engine that was there when this was opened, an epoch was set or a state loaded
     _masks: tuple[str, ...] = ()  # columns that get a mask of their nulls
     _part: _torch_worker.Part  # of a torch worker
-    _compared: bool  # the ranks have compared what they read
-    _meeting: Meeting | None  # in which they do so, until then
-    _seats: _seats.Seats  # of the ranks, from then on
-    _course: _agree.Course  # the epochs of this rank
-    _nodes: _nodes.Nodes  # what this one compares with the others
 
     @overload
     def map(self: StreamingDataset[S], function: Callable[[S], R], *, random: Literal[False] = False) -> StreamingDataset[R]: ...
@@ -222,11 +211,6 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         self._told = self._engine_id()
         return opened
 
-    def _reopen(self, opening: str | None = EACH, **changes: str) -> None:
-        super()._reopen(opening, **changes)
-        if self._seats.figures is not None:
-            self._seats = _seats.Seats()  # of lanes that are no longer
-
     def _refresh(self) -> None:
         if self._spec["refresh"] and _torch_worker.current() is not None:
             raise OptionError(
@@ -244,10 +228,7 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         try:
             return self._batches(plain=True, bundle=BUNDLE if self._rows_wanted else 0, outputs=outputs, **share)
         except Exception as e:
-            if not self._compared:
-                self._compared = True
-                if (meeting := self._meet()) is not None:
-                    meeting.leave(e)
+            self._leave(e)
             raise
 
     # State
@@ -298,72 +279,6 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
     def _global_batch(self) -> int:
         return int(self._spec["batch_size"]) * self.world_size
 
-    # Ranks
-
-    def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
-        worker = _torch_worker.current()
-        if worker is not None and (worker.id > 0 or joined["epoch"] != self._first_epoch()):
-            self._said_padding = self._said_order = True  # each epoch may have new workers: the first of the first epoch warns
-        super()._joined(joined, rank, world_size)
-        if worker is None:
-            self._compare(joined["fingerprint"])
-            self._course.begins(self._agree, joined, self._place, *self._job_ranks())
-            self._nodes.begins(self._course.key, self._share())
-
-    def _first_epoch(self) -> int:
-        """The epoch that training began with, as far as a torch worker knows."""
-        return 0 if self._pending_state is None else int(self._pending_state[0]["epoch"])
-
-    def _padding_mask(self) -> str:
-        return 'with_row_valid=True adds batch["_row_valid"], which is False for them'
-
-    def _compare(self, fingerprint: Mapping[str, str]) -> None:
-        if not self._compared:
-            self._compared = True
-            meeting, self._meeting = self._meet(), None
-            if meeting is not None:
-                _agree.compare(meeting, fingerprint, (self._ranks()[0], self._share().replication))
-                meeting.close()
-                _opening.forget(self._handed_on)  # every rank has opened
-                self._handed_on = None
-
-    def _meet(self) -> Meeting | None:
-        """The meeting of the ranks, which starts when one of them first takes part."""
-        if self._meeting is None:
-            self._meeting = _agree.meeting(self._agree, *self._job_ranks(), self._timeout, Engine(self._job))
-        return self._meeting
-
-    def _seats_of(self, connection: Connection, share: Share, state: Mapping[str, Any] | None, serial: str) -> list[int] | None:
-        if _torch_worker.current() is not None:
-            return None
-        if not self._compared and (meeting := self._meet()) is not None:
-            meeting.version = _versions.of(connection.welcome)
-            ranks = {"rank": share.rank, "world_size": share.world_size, **share.of_join()}
-            ask = functools.partial(connection.ask, **ranks, state=state, state_serial=serial)
-            wants = _seats.useful(self._spec, share) and not self._rows_wanted
-            self._seats = _seats.exchange(meeting, _node.of(connection.welcome), share, ask if wants else None)
-        return self._seats.of(state)
-
-    def _latest_audit(self, found: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        return self._nodes.latest(super()._latest_audit(found))
-
-    def _audited(self, place: Place) -> None:
-        self._nodes.ended(place)
-        super()._audited(place)
-
-    def _of_nodes(self, found: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        return self._nodes.audit(found, lambda request: self._session(audit=request)["audit"])
-
-    def _others(self) -> Sequence[Any]:
-        return self._nodes.others()
-
-    def _waits_told(self) -> None:
-        self._nodes.told(lambda: self._session(verdict={"seconds": _reported.MINUTE}))
-
-    def _explain(self, epoch: bool) -> None:
-        if not epoch or self._nodes.ends(lambda: self._judged(epoch)):
-            super()._explain(epoch)
-
     def stats(self) -> Stats:
         """Figures of this rank's stream, by the names of ``shardfeed bench --json``.
 
@@ -373,19 +288,25 @@ class StreamingDataset(_dataset.StreamingDataset[T], IterableDataset[T]):
         """
         return cast("Stats", {**super().stats(), "seats": self._seats.figures})
 
-    def _job_ranks(self) -> tuple[int, int]:
-        share = self._share()
-        return share.job_rank, share.job_world_size
+    # Warnings of an iteration
+
+    def _joined(self, joined: Mapping[str, Any], rank: int, world_size: int) -> None:
+        worker = _torch_worker.current()
+        if worker is not None and (worker.id > 0 or joined["epoch"] != self._first_epoch()):
+            self._said_padding = self._said_order = True  # each epoch may have new workers: the first of the first epoch warns
+        super()._joined(joined, rank, world_size)
+
+    def _first_epoch(self) -> int:
+        """The epoch that training began with, as far as a torch worker knows."""
+        return 0 if self._pending_state is None else int(self._pending_state[0]["epoch"])
+
+    def _padding_mask(self) -> str:
+        return 'with_row_valid=True adds batch["_row_valid"], which is False for them'
 
     # Other processes
 
     def _forget(self) -> None:
         super()._forget()
-        self._compared = False
-        self._meeting = None
-        self._seats = _seats.Seats()
-        self._course = _agree.Course()
-        self._nodes = _nodes.Nodes()
         self._part = _torch_worker.Part()
 
     def __getstate__(self) -> dict[str, Any]:
