@@ -64,18 +64,6 @@ type pass struct {
 	closed error
 }
 
-// A job is one batch in the making.
-type job struct {
-	seq    int64
-	draw   *iterable.Draw
-	memory Memory
-	at     activity
-	trail  iterable.Trail
-	done   chan struct{} // closed when batch or err is set
-	batch  *Batch
-	err    error
-}
-
 // start starts the goroutines.
 func (p *pass) start(workers, prefetch int, pool *mem.Pool) {
 	if workers == 0 {
@@ -241,14 +229,6 @@ func (p *pass) make(ctx context.Context, c *collator, j *job) {
 		j.batch.Trail = &j.trail
 		p.depth.Add(1)
 	}
-	close(j.done)
-}
-
-// fail ends a job that no worker has.
-func (j *job) fail(err error) {
-	j.draw.Release()
-	j.memory.Free()
-	j.draw, j.memory, j.err = nil, nil, err
 	close(j.done)
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
-	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -341,80 +340,6 @@ func (c *leafDecoder) needValid() {
 	}
 }
 
-// textRoom returns n bytes at the end of the column's text.
-func (c *leafDecoder) textRoom(n int) []byte {
-	if need := c.textLen + n; need > len(c.text) {
-		c.growText(need)
-	}
-	return c.text[c.textLen : c.textLen+n : c.textLen+n+parquet.CodecSlack]
-}
-
-func (c *leafDecoder) growText(n int) {
-	if c.wide != nil {
-		c.text = c.d.wide.extend(c.textLen, n)
-	} else {
-		c.text = c.textArena().Grow(c.text, n)
-	}
-}
-
-// textArena is where the text is: with codes it is the dictionary's.
-func (c *leafDecoder) textArena() *mem.Arena {
-	if c.form == codes {
-		return c.keep
-	}
-	return c.arena
-}
-
-func sameMemory(a, b []byte) bool { return unsafe.SliceData(a) == unsafe.SliceData(b) }
-
-// flatShape is the levels of a top-level leaf that does not repeat: one slot a row.
-type flatShape struct{}
-
-func (flatShape) page(c *leafDecoder, _, def *parquet.LevelRun) (slots, present int, drop bool, err error) {
-	c.rows += def.N
-	present, err = c.slotBits(def)
-	return def.N, present, false, err
-}
-
-func (flatShape) flushed(*leafDecoder) error { return nil }
-
-// slotBits sets the validity of one slot a level, where the greatest definition level is at most 1.
-func (c *leafDecoder) slotBits(def *parquet.LevelRun) (present int, err error) {
-	all, err := def.AllMax()
-	switch {
-	case err != nil:
-		return 0, err
-	case all && c.valid == nil:
-		return def.N, nil
-	case all:
-		c.valid.Set(c.slots, def.N)
-		return def.N, nil
-	}
-	c.needValid()
-	present, err = def.AppendBits(c.valid, c.slots)
-	c.nulls += def.N - present
-	return present, err
-}
-
-func (d *Decoder) flat(n *schema.Node) (*block.Vector, error) {
-	c, err := d.newColumn(n, flatShape{})
-	if err != nil {
-		return nil, err
-	}
-	if err := c.pages(); err != nil {
-		return nil, err
-	}
-	skip, total, err := c.window()
-	if err != nil {
-		return nil, err
-	}
-	v, err := c.vector(total)
-	if err == nil {
-		v.Skip = skip
-	}
-	return v, err
-}
-
 // window returns how many of the decoded rows precede the unit, and how many there are up to its
 // end.
 func (c *leafDecoder) window() (skip, total int, err error) {
@@ -423,4 +348,34 @@ func (c *leafDecoder) window() (skip, total int, err error) {
 		return 0, 0, fmt.Errorf("%w: its pages hold rows %d to %d, wanted are %d to %d", errChunk, c.first, c.first+int64(c.rows), c.d.rows.Lo, c.d.rows.Hi)
 	}
 	return skip, total, nil
+}
+
+// vector returns the first n slots.
+func (c *leafDecoder) vector(n int) (*block.Vector, error) {
+	if n > c.slots {
+		return nil, fmt.Errorf("%w: %d values, %d expected", errChunk, c.slots, n)
+	}
+	if c.noValues {
+		return block.NewNull(c.field, n), nil
+	}
+	v := &block.Vector{Field: c.field, Len: n, Nulls: c.nulls}
+	if c.nulls > 0 {
+		v.Valid = c.valid
+	}
+	data := c.buf[c.head:][:n*c.unit]
+	switch c.form {
+	case plain:
+		v.Data = data
+	case codes:
+		v.Codes, v.CodeWidth, v.Dict = data, c.unit, c.dictVector()
+	case views:
+		if err := textBudget(int64(c.textLen)); err != nil {
+			return nil, err
+		}
+		v.Views, v.Base = mem.As[uint64](data), [][]byte{c.text}
+		if c.wide != nil {
+			v.Base, v.ChunkShift = c.wide.base, chunkShift
+		}
+	}
+	return v, nil
 }

@@ -204,21 +204,6 @@ func (d *Decoder) forget() {
 	d.scan = pageScan{}
 }
 
-// caught makes a panic an error. Corrupt bytes are found by checks; this backs them up for the
-// decompressors, which are not ours and see outside bytes first.
-func caught(err *error) {
-	if p := recover(); p != nil {
-		if _, fault := p.(interface{ Addr() uintptr }); fault {
-			panic(p) // a mapping that is gone: Guard's business
-		}
-		if e, ok := p.(mem.Exceeded); ok {
-			*err = memoryError(e)
-			return
-		}
-		*err = fmt.Errorf("%w: %v", errChunk, p)
-	}
-}
-
 // checkRows refuses units of more rows than a block can count.
 func (d *Decoder) checkRows() error {
 	if n := d.rows.Hi - d.rows.Lo; n > math.MaxInt32 {
@@ -387,34 +372,4 @@ func (d *Decoder) nextChunk(n *schema.Node) (*rawChunk, error) {
 		return nil, fmt.Errorf("%w: %q was fetched in its place", errChunk, c.leaf.Path)
 	}
 	return c, parquet.CheckCodec(c.codec)
-}
-
-// vector returns the first n slots.
-func (c *leafDecoder) vector(n int) (*block.Vector, error) {
-	if n > c.slots {
-		return nil, fmt.Errorf("%w: %d values, %d expected", errChunk, c.slots, n)
-	}
-	if c.noValues {
-		return block.NewNull(c.field, n), nil
-	}
-	v := &block.Vector{Field: c.field, Len: n, Nulls: c.nulls}
-	if c.nulls > 0 {
-		v.Valid = c.valid
-	}
-	data := c.buf[c.head:][:n*c.unit]
-	switch c.form {
-	case plain:
-		v.Data = data
-	case codes:
-		v.Codes, v.CodeWidth, v.Dict = data, c.unit, c.dictVector()
-	case views:
-		if err := textBudget(int64(c.textLen)); err != nil {
-			return nil, err
-		}
-		v.Views, v.Base = mem.As[uint64](data), [][]byte{c.text}
-		if c.wide != nil {
-			v.Base, v.ChunkShift = c.wide.base, chunkShift
-		}
-	}
-	return v, nil
 }

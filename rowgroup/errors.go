@@ -3,6 +3,7 @@ package rowgroup
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/shardfeed/shardfeed/internal/mem"
 	"github.com/shardfeed/shardfeed/internal/parquet"
@@ -75,3 +76,18 @@ type sizeError struct {
 func (e *sizeError) Error() string        { return e.err.Error() }
 func (e *sizeError) Unwrap() error        { return e.err }
 func (e *sizeError) Is(target error) bool { return target == ErrTooLarge }
+
+// caught makes a panic an error. Corrupt bytes are found by checks; this backs them up for the
+// decompressors, which are not ours and see outside bytes first.
+func caught(err *error) {
+	if p := recover(); p != nil {
+		if _, fault := p.(interface{ Addr() uintptr }); fault {
+			panic(p) // a mapping that is gone: Guard's business
+		}
+		if e, ok := p.(mem.Exceeded); ok {
+			*err = memoryError(e)
+			return
+		}
+		*err = fmt.Errorf("%w: %v", errChunk, p)
+	}
+}

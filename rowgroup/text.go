@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -221,3 +222,29 @@ func (c *leafDecoder) replaceText(s []byte) uint64 {
 	c.textLen += len(good)
 	return begin<<32 | uint64(len(good))
 }
+
+// textRoom returns n bytes at the end of the column's text.
+func (c *leafDecoder) textRoom(n int) []byte {
+	if need := c.textLen + n; need > len(c.text) {
+		c.growText(need)
+	}
+	return c.text[c.textLen : c.textLen+n : c.textLen+n+parquet.CodecSlack]
+}
+
+func (c *leafDecoder) growText(n int) {
+	if c.wide != nil {
+		c.text = c.d.wide.extend(c.textLen, n)
+	} else {
+		c.text = c.textArena().Grow(c.text, n)
+	}
+}
+
+// textArena is where the text is: with codes it is the dictionary's.
+func (c *leafDecoder) textArena() *mem.Arena {
+	if c.form == codes {
+		return c.keep
+	}
+	return c.arena
+}
+
+func sameMemory(a, b []byte) bool { return unsafe.SliceData(a) == unsafe.SliceData(b) }
