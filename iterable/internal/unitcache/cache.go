@@ -24,7 +24,6 @@ type Cache struct {
 
 	turn  chan struct{} // has a value while a draw takes room; others wait in line
 	freed chan struct{} // signals the draw that waits for room
-	done  chan struct{} // closed by Close
 
 	mu     sync.Mutex
 	units  map[int32]*Unit
@@ -68,7 +67,7 @@ func (e *RoomError) Error() string {
 // unit. load starts to load one without waiting, and has Loaded called once.
 func New(a *mem.Account, room int64, cost func(unit int32) int64, load func(*Unit)) *Cache {
 	return &Cache{
-		account: a, room: room, cost: cost, load: load, turn: make(chan struct{}, 1), freed: make(chan struct{}, 1), done: make(chan struct{}),
+		account: a, room: room, cost: cost, load: load, turn: make(chan struct{}, 1), freed: make(chan struct{}, 1),
 		units: map[int32]*Unit{}, recent: list.New(),
 	}
 }
@@ -121,7 +120,6 @@ func (c *Cache) admit(ctx context.Context, pins []Pin, trail *wait.Trail) error 
 		}
 		select {
 		case <-c.freed:
-		case <-c.done:
 		case <-ctx.Done():
 			return cause.Of(ctx)
 		}
@@ -283,6 +281,5 @@ func (c *Cache) Close(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = err
-	close(c.done)
 	c.settleLocked()
 }
