@@ -26,7 +26,6 @@ var (
 // Codecs holds the decompressors of one goroutine.
 type Codecs struct {
 	zstd       *zstd.Decoder
-	sized      []byte        // a zstd frame with the size of its content
 	zstdStream *zstd.Decoder // of levels
 	zstdSteps  *zstd.Decoder
 	gzip       *gzip.Reader
@@ -80,6 +79,21 @@ func (c *Codecs) decompress(codec format.CompressionCodec, dst, src []byte) erro
 		return decompressLZ4(dst, src)
 	}
 	return c.decompressHadoop(dst, src)
+}
+
+func (c *Codecs) decompressZstd(dst, src []byte) error {
+	if c.zstd == nil {
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(false), zstd.WithDecodeAllCapLimit(true))
+		if err != nil {
+			return err
+		}
+		c.zstd = d
+	}
+	out, err := c.zstd.DecodeAll(src, dst[:0:len(dst)+CodecSlack])
+	if err == nil && len(out) != len(dst) {
+		return ErrLength
+	}
+	return err
 }
 
 func (c *Codecs) decompressGzip(dst, src []byte) error {

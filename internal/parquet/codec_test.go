@@ -81,7 +81,6 @@ func TestDecompress(t *testing.T) {
 		{"zstd", format.Zstd, zstded(t, false, text)},
 		{"zstd of unknown size", format.Zstd, zstded(t, true, text)},
 		{"zstd of two frames", format.Zstd, zstded(t, false, text[:100], text[100:])},
-		{"zstd of two frames of unknown size", format.Zstd, zstded(t, true, text[:100], text[100:])},
 		{"lz4", format.Lz4Raw, lz4Literals([]byte(text))},
 		{"hadoop lz4", format.Lz4, hadoopBlocks([]byte(text))},
 		{"hadoop lz4 that is a raw block", format.Lz4, lz4Literals([]byte(text))},
@@ -107,31 +106,6 @@ func TestDecompress(t *testing.T) {
 	}
 	if err := all.Decompress(format.LZO, nil, []byte{1}); err == nil || !strings.Contains(err.Error(), "LZO") {
 		t.Errorf("LZO: %v", err)
-	}
-}
-
-// A zstd frame that does not tell its size is decoded as one that does, unless it is large.
-func TestAddSize(t *testing.T) {
-	for _, n := range []int{0, 1, 255, 256, 70_000, 300_000, sizedMost, sizedMost + 1} {
-		text := strings.Repeat("0123456789", n/10+1)[:n]
-		var c Codecs
-		defer c.Close()
-		dst := make([]byte, n, n+CodecSlack)
-		if n > 255 && c.addSize(n, zstded(t, false, text)) {
-			t.Errorf("%d bytes: the frame has a size already", n)
-		}
-		if got, want := c.addSize(n, zstded(t, true, text)), n <= sizedMost; got != want {
-			t.Errorf("%d bytes: added %t, want %t", n, got, want)
-		} else if !got {
-			continue
-		}
-		var h zstd.Header
-		if err := h.Decode(c.sized); err != nil || !h.HasFCS || h.FrameContentSize != uint64(n) {
-			t.Errorf("%d bytes: the header is %+v, %v", n, h, err)
-		}
-		if err := c.decodeZstd(dst, c.sized); err != nil || string(dst) != text {
-			t.Errorf("%d bytes: %v", n, err)
-		}
 	}
 }
 
