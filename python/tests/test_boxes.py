@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 def table(tmp_path):
     """Pictures of 40 x 20 with 0 to 3 boxes of 4 x 4."""
     file = io.BytesIO()
-    Pil.new("RGB", (40, 20)).save(file, "PNG")
+    Pil.fromarray(np.arange(40 * 20 * 3).astype(np.uint8).reshape(20, 40, 3)).save(file, "PNG")
     rows = range(12)
     boxes = [[[10 * k, 5 * k, 10 * k + 4, 5 * k + 4] for k in range(i % 4)] for i in rows]
     columns = {
@@ -52,6 +52,36 @@ def test_boxes_follow_and_drop_labels(table) -> None:
     assert batch["boxes"].values.shape == (9, 4) and str(batch["boxes"].values.dtype) == "torch.float32"
     shown = [10 * k - 10 for i in range(12) for k in (1, 2) if k < i % 4]
     assert batch["points"].values.tolist() == [[x, x // 2 + 5, 2, x + 4, x // 2 + 9, 1] for x in shown]
+
+
+@pytest.mark.parametrize("after", range(1, 6))
+def test_resume_on_another_world_size(table, after) -> None:
+    """Boxes, points and a mask are those of an epoch that was not interrupted, after each of its steps."""
+    images = {
+        "image": Image(16, crop="random_resized", scale=(0.3, 1), flip=0.5),
+        "mask": Image(of="image", like="image", interpolation="nearest"),
+    }
+    boxes = {"boxes": Boxes("image", drop_with=["labels"]), "points": Keypoints("image", format="xyv")}
+
+    def opened(**given):
+        return StreamingDataset(table, batch_size=2, images=images, boxes=boxes, **given)
+
+    def rows(batches):
+        for batch in batches:
+            for i in np.flatnonzero(batch.row_valid):
+                points = [np.asarray(p).tolist() for p in batch["points"][i]]
+                lists = [np.asarray(batch[name][i]).tolist() for name in ("labels", "boxes")]
+                yield [*lists, points, batch["image"][i].tobytes(), batch["mask"][i].tobytes()]
+
+    want = sorted(rows(opened()))
+    dataset = opened()
+    batches = iter(dataset)
+    got = list(rows(next(batches) for _ in range(after)))
+    for rank in range(2):
+        rest = opened(rank=rank, world_size=2)
+        rest.load_state_dict(dataset.state_dict())
+        got += rows(rest)
+    assert sorted(got) == want and len(want) == 12 and len({row[3] for row in want}) == 12 and any(row[1] for row in want)
 
 
 def test_boxes_of_structs_and_padded(table) -> None:
