@@ -245,3 +245,14 @@ func TestPlanOfTable(t *testing.T) {
 		t.Errorf("snapshot %q, error %v", p.Snapshot, err)
 	}
 }
+
+func TestTableWithOneSlash(t *testing.T) {
+	for _, kind := range []string{"delta", "iceberg"} {
+		t.Run(kind, func(t *testing.T) {
+			_, err := Open(t.Context(), Spec{Addresses: []string{kind + "+s3:/b/x"}}, Events{})
+			if err == nil || !strings.Contains(err.Error(), "give s3://b/x with two slashes") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/shardfeed/shardfeed/internal/option"
 )
 
 // SplitScheme cuts an address into its scheme in lower case and what follows "scheme://".
@@ -22,6 +24,16 @@ func SplitScheme(address string) (scheme, rest string) {
 		return scheme, rest
 	}
 	return "", address
+}
+
+// SlashHint returns a remedy for a path that an address with one slash too few became, as in
+// s3:/bucket/path; "" for other addresses.
+func SlashHint(address string) string {
+	scheme, rest, found := strings.Cut(address, ":/")
+	if !found || len(scheme) < 2 || !validScheme(scheme) || scheme == "file" || strings.HasPrefix(rest, "/") {
+		return ""
+	}
+	return option.Literal("give " + brief(Redact(scheme+"://"+rest), longestAddress) + " with two slashes; Python's Path drops one, so give a str")
 }
 
 // validScheme is RFC 3986, section 3.1.

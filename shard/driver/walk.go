@@ -309,14 +309,16 @@ func (w *walk) wrap(path string, err error) error {
 	if e := (*shard.Error)(nil); errors.As(err, &e) || w.ctx.Err() != nil {
 		return err
 	}
+	e := &shard.Error{Op: "list", URI: w.tree.URI(path), Err: err}
 	if err == shard.ErrNotExist { // the driver has no more to say
-		err = fmt.Errorf("%w: there is no such file or directory", err)
+		e.Err, e.Hint = fmt.Errorf("%w: there is no such file or directory", err), shard.SlashHint(e.URI)
 	}
-	return &shard.Error{Op: "list", URI: w.tree.URI(path), Err: err}
+	return e
 }
 
 func (w *walk) nothing(path string) error {
 	e := &shard.Error{Op: "list", URI: w.tree.URI(path), Err: fmt.Errorf("%w: no file matches this pattern", shard.ErrNotExist)}
+	e.Hint = shard.SlashHint(e.URI)
 	if w.dir {
 		e.Err = fmt.Errorf("%w: this directory has no files", shard.ErrNotExist)
 		e.Hint = "names that start with a dot or an underscore are skipped"

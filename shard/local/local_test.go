@@ -91,6 +91,9 @@ func TestAddresses(t *testing.T) {
 		{"file://host/a", "error: file://host/a: list: bad address: a file address has three slashes and an absolute path, as in file:///data"},
 		{"file:///no%20such", "error: file:///no%20such: list: does not exist: there is no such file or directory"},
 		{strings.Repeat("x", 5000), "error: " + strings.Repeat("x", 400) + "...(5000 bytes)..." + strings.Repeat("x", 200) + ": list: does not exist: there is no such file or directory"},
+		{"s3:/y", "error: s3:/y: list: does not exist: there is no such file or directory (give s3://y with two slashes; Python's Path drops one, so give a str)"},
+		{"s3:/u:secret@y/*", "error: s3:/u:secret@y/*: list: does not exist: no file matches this pattern (give s3://u:***@y/* with two slashes; Python's Path drops one, so give a str)"},
+		{"c:/y", "error: c:/y: list: does not exist: there is no such file or directory"},
 		{"a/b/*", "error: a/b/*: list: does not exist: no file matches this pattern"},
 		{"{1..2000000}", "error: {1..2000000}: list: bad address: the braces expand to more than 1048576 names"},
 	} {

@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func list(ctx context.Context, dir string, o table.Options) (*log, error) {
 	if errors.Is(err, shard.ErrNotExist) {
 		return nil, &hinted{
 			fmt.Errorf("%w: the directory has no %s with a commit, and is not a Delta table", shard.ErrNotExist, logDir),
-			"give the directory that holds " + logDir,
+			cmp.Or(shard.SlashHint(dir), "give the directory that holds "+logDir),
 		}
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package iceberg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +153,7 @@ func highest(ctx context.Context, store shard.Store, dir string) (string, error)
 	case 0:
 		return "", &shard.Error{
 			Op: "table", URI: table, Err: fmt.Errorf("%w: metadata/ has no version-hint.text and no *.metadata.json", shard.ErrNotExist),
-			Hint: "an Iceberg table is named by its directory or by a metadata file",
+			Hint: cmp.Or(shard.SlashHint(table), "an Iceberg table is named by its directory or by a metadata file"),
 		}
 	}
 	return "", &shard.Error{
