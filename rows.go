@@ -3,8 +3,8 @@ package shardfeed
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -66,7 +66,7 @@ func readRowList(name string) (*rule.RowList, error) {
 
 // SaveRows writes a list of rows of the data set, for Rows of a spec. It lists the rows whose bits
 // are set in the file bits: row i, in file order, is bit i%8 of byte i/8. save gets the list; one
-// that is there already is overwritten. The data set reads all rows that are not deleted.
+// that is there already is replaced. The data set reads all rows that are not deleted.
 func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
 	if len(d.spec.Sources) > 0 {
 		return 0, &OptionError{Field: "Sources", Text: "have no list of rows in common; open one of the sources as a data set"}
@@ -80,12 +80,8 @@ func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
 	if want := (d.NumSamples() + 7) / 8; !ofAll || int64(len(chosen)) != want {
 		return 0, fmt.Errorf("%s has %d bytes for %d rows under rule %q, want %d and no rule", bits, len(chosen), d.NumSamples(), d.Rule(), want)
 	}
-	f, err := os.Create(save)
-	if err != nil {
-		return 0, err
-	}
 	list, at := d.List(), int64(0)
-	err = rule.WriteRowList(f, list, func(group int, keep []uint64) error {
+	keep := func(group int, keep []uint64) error {
 		for row := range list.Groups[group].Rows {
 			if !live.Has(group, row) {
 				continue
@@ -97,8 +93,9 @@ func (d *Dataset) SaveRows(bits, save string) (rows int64, err error) {
 			at++
 		}
 		return nil
-	})
-	return rows, errors.Join(err, f.Sync(), f.Close())
+	}
+	err = regular.Replace(save, func(to io.Writer) error { return rule.WriteRowList(to, list, keep) })
+	return rows, err
 }
 
 // A Source is one of several data sets that are read together by weight. Its rule has the fields

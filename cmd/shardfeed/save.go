@@ -166,7 +166,7 @@ func (s saveFile) write(ctx context.Context, content []byte) error {
 			break
 		}
 	}
-	return regular.Error(err)
+	return regular.Unwritten(target.path, err)
 }
 
 func replaceFile(path string, content []byte) error {

@@ -13,7 +13,7 @@ import pytest
 from conftest import ended, engines
 from servers import S3, s3  # noqa: F401 - a fixture
 
-from shardfeed import StreamingDataset, errors
+from shardfeed import StreamingDataset, errors, select
 from shardfeed._engine._process import Engine
 
 ROWS = 4000
@@ -113,6 +113,21 @@ def test_a_full_disk_is_no_reason_not_to_start(job: str, disk: Disk, shards: Pat
     del dataset
     assert ended(engine)
     assert {Path(name).suffix for name in files(place)} == {".lock", ".log"}
+
+
+def test_files_that_the_user_names(job: str, disk: Disk, shards: Path) -> None:
+    """The error names them and the cure, and nothing is half written."""
+    place = disk("full")
+    cure = "no space left on device: make room there, or name a file on another disk"
+    with pytest.raises(errors.StorageError, match=f"{place / 'rows'}: {cure}"):
+        select(shards, lambda batch: batch["id"] > 9, save=place / "rows", columns=["id"], workers=1)
+    dataset = StreamingDataset(shards, batch_size=100)
+    with pytest.raises(OSError, match=f"{place / 'trace.json'}: {cure}"), dataset.trace(place / "trace.json"):
+        assert ids(dataset) == list(range(ROWS))
+    state = place / "shardfeed.json"
+    with pytest.raises(OSError, match=f"No space left on device: '{state}'"):
+        pytest.importorskip("shardfeed.torch._trainer_state")._write_whole(state, "{}" * 4096)
+    assert files(place) == []
 
 
 def test_a_log_that_cannot_be_written(job: str, runtime: Path, shards: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -137,16 +136,10 @@ def _write(dataset: StreamingDataset[Any], masks: Iterable[tuple[int, bytes]], t
     bits = np.zeros(-(-dataset.size // 8), np.uint8)
     for position, packed in masks:
         bits[position // 8 : position // 8 + len(packed)] = np.frombuffer(packed, np.uint8)
-    part = target.with_name(f".{target.name}-{uuid.uuid4().hex}")
     with tempfile.NamedTemporaryFile(prefix="shardfeed-rows-") as file:
         file.write(bits.tobytes())
         file.flush()
-        try:
-            told = dataset._control().choose(bits=file.name, save=str(part))
-            os.replace(part, target)
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(part)
+        told = dataset._control().choose(bits=file.name, save=str(target))
     return Selected(str(target), int(told["rows"]), int(told["all_rows"]))
 
 

@@ -9,13 +9,13 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/shardfeed/shardfeed/internal/loads"
+	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/internal/wait"
 )
 
@@ -29,21 +29,13 @@ func (r *recording) write() error {
 
 // written makes a file by a function, compressed if its name ends in .gz.
 func written(path string, fill func(io.Writer) error) error {
-	to, err := os.CreateTemp(filepath.Dir(path), ".trace-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(to.Name()) // it has another name if all went well
-	if strings.HasSuffix(path, ".gz") {
+	return regular.Replace(path, func(to io.Writer) error {
+		if !strings.HasSuffix(path, ".gz") {
+			return fill(to)
+		}
 		zip, _ := gzip.NewWriterLevel(to, 3)
-		err = errors.Join(fill(zip), zip.Close())
-	} else {
-		err = fill(to)
-	}
-	if err = errors.Join(err, to.Chmod(0o644), to.Close()); err != nil {
-		return err
-	}
-	return os.Rename(to.Name(), path)
+		return errors.Join(fill(zip), zip.Close())
+	})
 }
 
 // systemTime returns the difference of the system's time to CLOCK_MONOTONIC, in ns: the closest of

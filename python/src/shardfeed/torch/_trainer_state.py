@@ -7,7 +7,9 @@ state.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,21 @@ def save(directory: Path, dataset: StreamingDataset[Any], updates: int, accumula
     state = dataset._state_here() if workers else dataset.state_dict()
     state["shardfeed"] |= {"epoch": epoch, "position": position}
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / _FILE).write_text(json.dumps({"updates": updates, "rows": rows, "dataset": state}))
+    _write_whole(directory / _FILE, json.dumps({"updates": updates, "rows": rows, "dataset": state}))
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Writes a file under another name first: a full disk leaves no half of it."""
+    part = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        part.write_text(text)
+        os.replace(part, path)
+    except BaseException as e:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        if isinstance(e, OSError):  # which has no path when the disk is full
+            raise OSError(e.errno, e.strerror, str(path)) from None
+        raise
 
 
 def load(directory: Path, dataset: StreamingDataset[Any], accumulation: int, *, seek: bool) -> Any:
