@@ -10,7 +10,6 @@ that fails. Nothing is fetched. --smoke runs little of everything; its figures m
 with 1 if a part was not measured.
 """
 
-import argparse
 import os
 import pathlib
 import sys
@@ -18,12 +17,12 @@ import time
 
 import goals
 import parts
+import photo_goals
 import sets
 from parts import Part
 from run import find
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 
 # cores -> parts, with the seconds that they take on an H200; parts with goals come first
 PLAN = {
@@ -35,25 +34,10 @@ PLAN = {
 DEVICE = ("cuda", "half", "auto")  # loaders that decode on the device
 
 
-def alone(other):
-    """Photographs without a model on 8 cores, as a multiple of another loader."""
-    on_8 = {"part": "loaders", "cores": 8}
-    return lambda records: goals.ratio(records.best("rows_per_second", DEVICE, **on_8), records.best("rows_per_second", (other,), **on_8))
-
-
-def of_ceiling(part, cores):
-    return lambda records: records.best("of_ceiling", DEVICE, part=part, cores=cores)
-
-
 def processors(records):
     """The processors' time for an image with "cuda", as a part of it with "cpu"."""
     cuda, cpu = (records.best("processor_ms_a_row", (loader,), part="loaders", cores=8) for loader in ("cuda", "cpu"))
     return goals.ratio(cuda, cpu)
-
-
-def first(records):
-    """The slowest first batch, after kernels were compiled once."""
-    return records.best("first_seconds", ("cuda",), part="first")
 
 
 def steps(records):
@@ -63,39 +47,22 @@ def steps(records):
 
 
 GOALS = (
-    goals.Goal("photographs to the device, 8 cores, of torch's DataLoader with 8 workers", 4, 6, alone("torch, 8 workers")),
-    goals.Goal("the same, of nvJPEG alone on the same bytes", 0.8, 0.9, alone("nvJPEG alone, without crops")),
-    goals.Goal("ResNet-50, bf16, batch 512, 8 cores, of its ceiling", 0.98, 0.99, of_ceiling("resnet50", 8)),
-    goals.Goal("ResNet-50, 4 cores, of its ceiling", 0.95, 0.99, of_ceiling("resnet50", 4)),
-    goals.Goal("ResNet-18, 16 cores, of its ceiling", 0.9, 0.97, of_ceiling("resnet18", 16)),
+    *photo_goals.of("part", "loaders", DEVICE, ("cuda",)),
     goals.Goal("time of processors for an image, of image_device='cpu'", 0.2, 0.1, processors, most=True),
-    goals.Goal("first batch of 512, uint8, image_device='cuda'", 0.6, 0.4, first, unit="s", most=True),
     goals.Goal("ResNet-50's steps beside image_device='cuda', 16 cores, of those without a loader", 0.98, 0.99, steps),
 )
 
 
 def main():
     names = list(dict.fromkeys(part.name for group in PLAN.values() for part in group))
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--device", default="cuda:0")
-    options.add_argument("--parts", default=",".join(names))
-    options.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results" / f"jpeg-{time.strftime('%Y-%m-%d-%H%M')}.jsonl")
-    options.add_argument(
-        "--data", type=pathlib.Path, help="where the photographs are made and kept; a directory of this run otherwise, 4 GB"
-    )
-    options.add_argument("--seconds", type=float, default=6, help="how long each loader is measured")
-    options.add_argument("--minutes", type=float, default=9, help="when a part that is still running is stopped")
-    options.add_argument("--smoke", action="store_true", help="little of everything, on the cores there are: shows that it runs")
-    args = options.parse_args()
-    wanted = args.parts.split(",")
-    if unknown := set(wanted) - set(names):
-        options.error(f"there is no part {', '.join(sorted(unknown))}")
+    parser = parts.options(__doc__, "jpeg", "parts", names, "4 GB", minutes=9)
+    args = parser.parse_args()
+    wanted = parts.chosen(parser, args, "parts", names)
     find(args.device)
     deadline = time.monotonic() + 60 * args.minutes
-    size = "small" if args.smoke else "large"
     with parts.opened(args) as out:
-        sets.make(args.data, "photos", size)
-        given = {"device": args.device, "data": str(args.data), "size": size, "seconds": 0.01 if args.smoke else args.seconds}
+        given = parts.given(args)
+        sets.make(args.data, "photos", given["size"])
         runner = parts.Runner(HERE / "jpeg_parts.py", given, deadline, out)
         runner.run(plan(wanted, args.smoke))
         verdicts = list(goals.judged(GOALS, runner.records))

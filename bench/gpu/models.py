@@ -9,7 +9,6 @@ little of everything, also with --device cpu; its figures mean nothing. Nothing 
 with 1 if a case was not measured; the reasons are listed.
 """
 
-import argparse
 import os
 import pathlib
 import sys
@@ -17,11 +16,11 @@ import time
 
 import goals
 import parts
+import photo_goals
 import sets
 from run import find
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
 
 OURS = ("shardfeed",)
 
@@ -38,56 +37,22 @@ CASES = {
 }
 
 
-def alone(other):
-    """Photographs without a model on 8 cores, as a multiple of another loader."""
-    return lambda records: goals.ratio(
-        records.best("rows_per_second", OURS, case="loader", cores=8), records.best("rows_per_second", (other,), case="loader", cores=8)
-    )
-
-
-def of_ceiling(case, cores):
-    return lambda records: records.best("of_ceiling", OURS, case=case, cores=cores)
-
-
-GOALS = (
-    goals.Goal("photographs to the device, 8 cores, of torch's DataLoader with 8 workers", 4, 6, alone("torch, 8 workers")),
-    goals.Goal("the same, of nvJPEG alone", 0.8, 0.9, alone("nvJPEG alone, without crops")),
-    goals.Goal("ResNet-50, 8 cores, of its ceiling", 0.98, 0.99, of_ceiling("resnet50", 8)),
-    goals.Goal("ResNet-50, 4 cores, of its ceiling", 0.95, 0.99, of_ceiling("resnet50", 4)),
-    goals.Goal("ResNet-18, 16 cores, of its ceiling", 0.9, 0.97, of_ceiling("resnet18", 16)),
-    goals.Goal(
-        "first batch of 512",
-        0.6,
-        0.4,
-        lambda records: max((record["first_seconds"] for record in records.of(case="first")), default=None),
-        unit="s",
-        most=True,
-    ),
-)
+GOALS = photo_goals.of("case", "loader", OURS, OURS)
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--device", default="cuda:0")
-    options.add_argument("--cases", default=",".join(dict.fromkeys(what for what, _ in CASES)))
-    options.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results" / f"models-{time.strftime('%Y-%m-%d-%H%M')}.jsonl")
-    options.add_argument("--data", type=pathlib.Path, help="where the sets are made and kept; a directory of this run otherwise, 8 GB")
-    options.add_argument("--seconds", type=float, default=6, help="how long each loader is measured")
-    options.add_argument("--minutes", type=float, default=10, help="when cases that are still running are stopped")
-    options.add_argument("--smoke", action="store_true", help="little of everything, on the cores there are: shows that it runs")
-    args = options.parse_args()
-    args.cases = args.cases.split(",")
-    if unknown := set(args.cases) - {what for what, _ in CASES}:
-        options.error(f"there is no case {', '.join(sorted(unknown))}")
+    names = list(dict.fromkeys(what for what, _ in CASES))
+    parser = parts.options(__doc__, "models", "cases", names, "8 GB", minutes=10)
+    args = parser.parse_args()
+    args.cases = parts.chosen(parser, args, "cases", names)
     if args.device != "cpu":
         find(args.device)
     deadline = time.monotonic() + 60 * args.minutes
-    size = "small" if args.smoke else "large"
     with parts.opened(args) as out:
         groups = plan(args, len(os.sched_getaffinity(0)))
+        given = parts.given(args)
         for name in sorted({sets.of(part.name) for group in groups.values() for part in group}):
-            sets.make(args.data, name, size)
-        given = {"device": args.device, "data": str(args.data), "size": size, "seconds": 0.01 if args.smoke else args.seconds}
+            sets.make(args.data, name, given["size"])
         runner = parts.Runner(HERE / "case.py", given, deadline, out)
         runner.run(groups)
         verdicts = list(goals.judged(GOALS, runner.records))

@@ -4,6 +4,7 @@ Each group of cores is a process. A part that fails, crashes or hangs, or for wh
 is left, costs only itself: later parts run in another process. Figures are kept as they come.
 """
 
+import argparse
 import collections
 import contextlib
 import json
@@ -23,6 +24,35 @@ SLOW, MORE = 3, 60  # a part is stopped after SLOW times its seconds, and MORE
 
 # What it measures, the seconds that it takes on the machine it is planned for, and its arguments.
 Part = collections.namedtuple("Part", "name seconds arguments", defaults=({},))
+
+
+def options(doc, name, what, known, data, minutes):
+    """The parser of a program's options. what is measured, one of known, is chosen by an option of
+    its own.
+    """
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument(f"--{what}", default=",".join(known))
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results" / f"{name}-{time.strftime('%Y-%m-%d-%H%M')}.jsonl")
+    parser.add_argument("--data", type=pathlib.Path, help=f"where the data is made and kept; a directory of this run otherwise, {data}")
+    parser.add_argument("--seconds", type=float, default=6, help="how long each loader is measured")
+    parser.add_argument("--minutes", type=float, default=minutes, help="when what is still running is stopped")
+    parser.add_argument("--smoke", action="store_true", help="little of everything, on the cores there are: shows that it runs")
+    return parser
+
+
+def chosen(parser, args, what, known):
+    """What the option names."""
+    found = getattr(args, what).split(",")
+    if unknown := set(found) - set(known):
+        parser.error(f"there is no {what.removesuffix('s')} {', '.join(sorted(unknown))}")
+    return found
+
+
+def given(args):
+    """What the process of a part is told."""
+    size = "small" if args.smoke else "large"
+    return {"device": args.device, "data": str(args.data), "size": size, "seconds": 0.01 if args.smoke else args.seconds}
 
 
 class Runner:

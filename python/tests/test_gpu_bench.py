@@ -216,6 +216,6 @@ def test_goals_of_jpegs() -> None:
         {"loader": "cuda", "first_seconds": 0.5, **on, "part": "first"},
     ]
     verdicts = list(goals.judged(jpeg.GOALS, records))
-    assert [v["found"] for v in verdicts] == [6.5, pytest.approx(0.833, abs=0.001), 0.995, 0.9, 0.91, 0.15, 0.5, None]
+    assert [v["found"] for v in verdicts] == [6.5, pytest.approx(0.833, abs=0.001), 0.995, 0.9, 0.91, 0.5, 0.15, None]
     assert [v["verdict"].split(",")[0] for v in verdicts] == ["met", "met", "met", "MISSED", "met", "met", "met", "not measured"]
     assert [v["goal"] for v in verdicts if v["verdict"] == "met, and the aim"] == [jpeg.GOALS[0].what, jpeg.GOALS[2].what]
