@@ -77,13 +77,23 @@ func epochsOf(t *testing.T, s Spec, change func(*loader.Options), between func(*
 	return all
 }
 
-// batchesOf digests the batches of a loader of its own, whose memory stays within the limit.
+// batchesOf digests the batches of a loader of its own.
 func batchesOf(t *testing.T, d *Dataset, o loader.Options) (all []digested) {
 	t.Helper()
 	l, err := loader.New(d.Dataset, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	all = digestsOf(t, d, l)
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	return all
+}
+
+// digestsOf digests the batches of a loader, whose memory stays within the limit.
+func digestsOf(t *testing.T, d *Dataset, l *loader.Loader) (all []digested) {
+	t.Helper()
 	for b, err := range l.Batches(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -93,9 +103,6 @@ func batchesOf(t *testing.T, d *Dataset, o loader.Options) (all []digested) {
 			t.Fatalf("%d bytes are admitted of %d", n, d.Memory())
 		}
 		b.Release()
-	}
-	if err := l.Close(); err != nil {
-		t.Error(err)
 	}
 	return all
 }

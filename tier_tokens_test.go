@@ -130,16 +130,7 @@ func tokensOf(t *testing.T, s Spec, between func(*Dataset)) (all []digested, mad
 	if err != nil {
 		t.Fatal(err)
 	}
-	for b, err := range l.Batches(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, digestOf(b))
-		if n := d.Budget().Admitted(); n > d.Memory() {
-			t.Fatalf("%d bytes are admitted of %d", n, d.Memory())
-		}
-		b.Release()
-	}
+	all = digestsOf(t, d, l)
 	made = l.Stats().Stream.Tokens
 	if err := l.Close(); err != nil {
 		t.Error(err)

@@ -43,11 +43,7 @@ func rot(t *testing.T, path string, off int64) {
 func TestRotUnderLease(t *testing.T) {
 	const size = 3*blockSize + 100
 	content := random(2, size)
-	meter, s := one(t, content)
-	c := openTest(t, Options{})
-	o := openShard(t, c, meter, s)
-	expect(t, o, content, 0, size)
-	settle(t, c)
+	meter, s, c, o := heldShard(t, content, 0, size)
 	path, l := fileOf(t, c, meter, s)
 	all := shard.Span{Off: 10, N: size - 10}
 	l1 := lendTest(t, o, 10, size-10)
@@ -119,11 +115,7 @@ func TestRot(t *testing.T) {
 // TestRotUnderGrowth: a run that has rotted is found out though it grew since.
 func TestRotUnderGrowth(t *testing.T) {
 	content := random(1, blockSize)
-	meter, s := one(t, content)
-	c := openTest(t, Options{})
-	o := openShard(t, c, meter, s)
-	expect(t, o, content, 1000, 1000)
-	settle(t, c)
+	meter, s, c, o := heldShard(t, content, 1000, 1000)
 	path, l := fileOf(t, c, meter, s)
 	rot(t, path, l.data+1500)
 	expect(t, o, content, 2000, 1000)
@@ -174,11 +166,7 @@ func TestRotWhileFilling(t *testing.T) {
 // TestRotForever: a disk that gives wrong bytes each time is not asked for ever.
 func TestRotForever(t *testing.T) {
 	content := random(1, blockSize)
-	meter, s := one(t, content)
-	c := openTest(t, Options{})
-	o := openShard(t, c, meter, s)
-	expect(t, o, content, 0, 100)
-	settle(t, c)
+	meter, s, c, o := heldShard(t, content, 0, 100)
 	p, err := c.files.acquire(t.Context(), o.(*object).key, false)
 	if err != nil {
 		t.Fatal(err)
@@ -351,11 +339,7 @@ func replace(t *testing.T, path string, b []byte) {
 func TestLeaseOfCutFile(t *testing.T) {
 	const size = 300_000
 	content := random(1, size)
-	meter, s := one(t, content)
-	c := openTest(t, Options{})
-	o := openShard(t, c, meter, s)
-	expect(t, o, content, 0, size)
-	settle(t, c)
+	meter, s, c, o := heldShard(t, content, 0, size)
 	l := lendTest(t, o, 0, size)
 	defer l.Release()
 	path, _ := fileOf(t, c, meter, s)

@@ -14,11 +14,7 @@ import (
 func TestVerifyOfParts(t *testing.T) {
 	const size = 3*blockSize + 100
 	content := random(4, size)
-	meter, s := one(t, content)
-	c := openTest(t, Options{})
-	o := openShard(t, c, meter, s)
-	expect(t, o, content, 0, size)
-	settle(t, c)
+	meter, s, c, o := heldShard(t, content, 0, size)
 	lent := shard.Span{Off: 10, N: size - 20}
 	lease := lendTest(t, o, lent.Off, lent.N)
 	defer lease.Release()
@@ -53,11 +49,7 @@ func TestVerifyOfParts(t *testing.T) {
 func TestVerifyOfAFileGivenUp(t *testing.T) {
 	const size = 2*blockSize + 100
 	content := random(5, size)
-	meter, s := one(t, content)
-	c := openTest(t, Options{})
-	o := openShard(t, c, meter, s)
-	expect(t, o, content, 0, size)
-	settle(t, c)
+	meter, s, c, o := heldShard(t, content, 0, size)
 	lease := lendTest(t, o, 0, size)
 	path, l := fileOf(t, c, meter, s)
 	rot(t, path, l.data+5)

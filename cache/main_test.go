@@ -175,6 +175,17 @@ func openShard(t testing.TB, c *Cache, inner shard.Store, s shard.Shard) shard.O
 	return o
 }
 
+// heldShard is a shard of which a new cache holds n bytes from off on.
+func heldShard(t testing.TB, content []byte, off, n int) (*shardtest.Faults, shard.Shard, *Cache, shard.Object) {
+	t.Helper()
+	meter, s := one(t, content)
+	c := openTest(t, Options{})
+	o := openShard(t, c, meter, s)
+	expect(t, o, content, off, n)
+	settle(t, c)
+	return meter, s, c, o
+}
+
 // expect reads a range and compares it.
 func expect(t testing.TB, o shard.Object, all []byte, off, n int) {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
 
 // BenchmarkHit compares what is held with the same bytes of a local file: lent and verified in
@@ -19,9 +20,9 @@ import (
 // byte is touched once, as a decoder does.
 func BenchmarkHit(b *testing.B) {
 	const size = 256 << 20
-	f := &localFixture{root: b.TempDir()}
+	f := &localFixture{Directory: shardtest.Directory{Root: b.TempDir()}}
 	f.Write(b, "a", random(1, size))
-	s := listOne(b, local.Store{}, f.root+"/a")
+	s := listOne(b, local.Store{}, f.Root+"/a")
 	c := openTest(b, Options{})
 	if _, err := c.Fill(b.Context(), local.Store{}, s, []shard.Span{{N: size}}, nil); err != nil {
 		b.Fatal(err)

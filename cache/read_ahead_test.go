@@ -63,19 +63,7 @@ func TestReadAhead(t *testing.T) {
 	keepDecoded(t, d, s, mid, held)
 	keepDecoded(t, d, s, 1<<20, blockSize)
 	settle(t, c)
-	p, err := c.acquire(t.Context(), d.key, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.files.release(p)
-	all, err := p.file.mapData()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path, _ := fileOfKey(c, d.key)
-	if !dropPages(t, path, all) {
-		t.Skip("this file system keeps its pages in memory")
-	}
+	all := mappedOnDisk(t, c, d)
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 20 {
@@ -99,6 +87,24 @@ func TestReadAhead(t *testing.T) {
 		t.Errorf("%d bytes stay mapped", n)
 	}
 	expectDecoded(t, d, s, mid, held)
+}
+
+// mappedOnDisk maps the data of a shard that is kept decoded. None of its pages is in memory.
+func mappedOnDisk(t *testing.T, c *Cache, d *Decoded) []byte {
+	t.Helper()
+	p, err := c.acquire(t.Context(), d.key, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.files.release(p) })
+	all, err := p.file.mapData()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path, _ := fileOfKey(c, d.key); !dropPages(t, path, all) {
+		t.Skip("this file system keeps its pages in memory")
+	}
+	return all
 }
 
 // residentBytes is how much of a mapping this process has in its page tables; see
@@ -131,19 +137,7 @@ func TestReadAheadMapsLittle(t *testing.T) {
 	d := openDecoded(t, c, s, size)
 	keepDecoded(t, d, s, 0, size)
 	settle(t, c)
-	p, err := c.acquire(t.Context(), d.key, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.files.release(p)
-	all, err := p.file.mapData()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path, _ := fileOfKey(c, d.key)
-	if !dropPages(t, path, all) {
-		t.Skip("this file system keeps its pages in memory")
-	}
+	all := mappedOnDisk(t, c, d)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -1,10 +1,7 @@
 package cache
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/local"
@@ -45,45 +42,19 @@ func (f *warmFixture) Write(t testing.TB, name string, b []byte) {
 	}
 }
 
-// localFixture is a directory behind a cache. Its files are replaced by renaming.
+// localFixture is a directory behind a cache.
 type localFixture struct {
-	root   string
+	shardtest.Directory
 	cached shard.Store
-	writes int
 }
 
 func (f *localFixture) Store() shard.Store { return f.cached }
 
 func (f *localFixture) Address(name string) string {
 	if name == "" {
-		return f.root
+		return f.Root
 	}
-	return f.root + "/" + name
-}
-
-func (f *localFixture) Write(t testing.TB, name string, content []byte) {
-	path := filepath.Join(f.root, name)
-	if os.MkdirAll(filepath.Dir(path), 0o755) != nil {
-		return // a directory named like a file
-	}
-	temporary := filepath.Join(f.root, ".tmp")
-	if err := os.WriteFile(temporary, content, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	f.writes++
-	at := time.Unix(1_700_000_000, int64(f.writes))
-	if err := os.Chtimes(temporary, at, at); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(temporary, path); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func (f *localFixture) Remove(t testing.TB, name string) {
-	if err := os.Remove(filepath.Join(f.root, name)); err != nil {
-		t.Fatal(err)
-	}
+	return f.Root + "/" + name
 }
 
 func TestSuiteMem(t *testing.T) {
@@ -104,7 +75,7 @@ func TestSuiteWarm(t *testing.T) {
 
 func TestSuiteLocal(t *testing.T) {
 	shardtest.Run(t, func(t *testing.T) shardtest.Fixture {
-		return &localFixture{root: t.TempDir(), cached: openTest(t, Options{}).Wrap(local.New())}
+		return &localFixture{Directory: shardtest.Directory{Root: t.TempDir()}, cached: openTest(t, Options{}).Wrap(local.New())}
 	})
 }
 

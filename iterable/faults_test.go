@@ -94,28 +94,47 @@ func TestFaultIsOneError(t *testing.T) {
 	}
 }
 
+// lending is a store that lends bytes by a function.
+type lending struct {
+	shard.Store
+	lend func(o shard.Object, off, n int64) (shard.Lease, error)
+}
+
+type lendingObject struct {
+	shard.Object
+	store lending
+}
+
+func (s lending) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
+	o, err := s.Store.Open(ctx, x)
+	return lendingObject{o, s}, err
+}
+
+func (o lendingObject) Lend(off, n int64) (shard.Lease, error) { return o.store.lend(o.Object, off, n) }
+
 // rotten is a store whose bytes are overwritten after they were lent, the first times, as those of
 // a damaged cache file are.
-type rotten struct {
-	shard.Store
-	times *atomic.Int64
+func rotten(store shard.Store, times *atomic.Int64) shard.Store {
+	return lending{store, func(_ shard.Object, _, n int64) (shard.Lease, error) {
+		if times.Add(-1) >= 0 {
+			return lease{bytes: make([]byte, n)}, nil
+		}
+		return nil, errors.ErrUnsupported // its damage is known now
+	}}
 }
 
-type rottenObject struct {
-	shard.Object
-	times *atomic.Int64
-}
-
-func (s rotten) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
-	o, err := s.Store.Open(ctx, x)
-	return rottenObject{o, s.times}, err
-}
-
-func (o rottenObject) Lend(off, n int64) (shard.Lease, error) {
-	if o.times.Add(-1) >= 0 {
-		return lease{bytes: make([]byte, n)}, nil
+// stale is a store that finds, the first times, that what it lent is not what it verified.
+func stale(store shard.Store, times *atomic.Int64) shard.Store {
+	verify := func() error {
+		if times.Add(-1) >= 0 {
+			return shard.ErrCorrupt
+		}
+		return nil
 	}
-	return nil, errors.ErrUnsupported // its damage is known now
+	return lending{store, func(o shard.Object, off, n int64) (shard.Lease, error) {
+		b := make([]byte, n)
+		return lease{b, verify}, o.ReadAt(context.Background(), b, off)
+	}}
 }
 
 // A lease is bytes that are verified by a function, if at all.
@@ -136,34 +155,6 @@ func (l lease) Verify(used shard.Span) error {
 func (lease) Forget(shard.Span) {}
 func (lease) Release()          {}
 
-// stale is a store that finds, the first times, that what it lent is not what it verified.
-type stale struct {
-	shard.Store
-	times *atomic.Int64
-}
-
-type staleObject struct {
-	shard.Object
-	times *atomic.Int64
-}
-
-func (s stale) Open(ctx context.Context, x shard.Shard) (shard.Object, error) {
-	o, err := s.Store.Open(ctx, x)
-	return staleObject{o, s.times}, err
-}
-
-func (o staleObject) Lend(off, n int64) (shard.Lease, error) {
-	b := make([]byte, n)
-	return lease{b, o.verify}, o.ReadAt(context.Background(), b, off)
-}
-
-func (o staleObject) verify() error {
-	if o.times.Add(-1) >= 0 {
-		return shard.ErrCorrupt
-	}
-	return nil
-}
-
 // A block of bytes that changed after their verification is never given out.
 func TestLentBytesChange(t *testing.T) {
 	groups, _ := uneven()
@@ -171,7 +162,7 @@ func TestLentBytesChange(t *testing.T) {
 	var times atomic.Int64
 	times.Store(1)
 	so := StreamOptions{BatchSize: 9, Parallel: 1}
-	d := open(t, stale{store, &times}, Options{})
+	d := open(t, stale(store, &times), Options{})
 	before := fmt.Sprint(rest(t, stream(t, open(t, store, Options{}), shuffle.Worker{}, so)))
 	if got := fmt.Sprint(rest(t, stream(t, d, shuffle.Worker{}, so))); got != before || times.Load() >= 0 {
 		t.Errorf("other rows, %d left", times.Load())
@@ -189,7 +180,7 @@ func TestLentBytesRot(t *testing.T) {
 	so := StreamOptions{BatchSize: 9, Parallel: 1}
 	want := fmt.Sprint(rest(t, stream(t, open(t, store, Options{}), shuffle.Worker{}, so)))
 	var times atomic.Int64
-	d := open(t, rotten{store, &times}, Options{})
+	d := open(t, rotten(store, &times), Options{})
 	times.Store(1)
 	if got := fmt.Sprint(rest(t, stream(t, d, shuffle.Worker{}, so))); got != want || times.Load() >= 0 {
 		t.Errorf("other rows after rot, %d left", times.Load())

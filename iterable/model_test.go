@@ -66,19 +66,7 @@ func TestStreamsAreTheOrder(t *testing.T) {
 			}
 			all := append(idsOf(p, firstID, 3), idsOf(p, firstID, 4)...)
 			so := StreamOptions{BatchSize: batch, Epoch: 3, Epochs: epochs}
-			var steps [][]int64
-			for rank := range world {
-				for worker := range workers {
-					s := stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world, Worker: worker, Workers: workers}, so)
-					for i, x := range rest(t, s) {
-						if i == len(steps) {
-							steps = append(steps, nil)
-						}
-						steps[i] = append(steps[i], x.ids[:x.valid]...)
-					}
-					s.Close()
-				}
-			}
+			steps := idsOfSteps(t, d, world, workers, so)
 			at := int64(0)
 			for i, got := range steps {
 				n := int64(world * batch)
@@ -103,4 +91,22 @@ func TestStreamsAreTheOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// idsOfSteps returns the IDs of each step over all ranks and workers.
+func idsOfSteps(t *testing.T, d *Dataset, world, workers int, so StreamOptions) (steps [][]int64) {
+	t.Helper()
+	for rank := range world {
+		for worker := range workers {
+			s := stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world, Worker: worker, Workers: workers}, so)
+			for i, x := range rest(t, s) {
+				if i == len(steps) {
+					steps = append(steps, nil)
+				}
+				steps[i] = append(steps[i], x.ids[:x.valid]...)
+			}
+			s.Close()
+		}
+	}
+	return steps
 }

@@ -78,19 +78,7 @@ func checkRuledOrder(t *testing.T, d *Dataset, times []int, world, workers, batc
 		all = append(sampleOrder(p, samples, 3), sampleOrder(p, samples, 4)...)
 	}
 	so := StreamOptions{BatchSize: batch, Epoch: 3, Epochs: 2}
-	var steps [][]int64
-	for rank := range world {
-		for worker := range workers {
-			s := stream(t, d, shuffle.Worker{Rank: rank, WorldSize: world, Worker: worker, Workers: workers}, so)
-			for i, x := range rest(t, s) {
-				if i == len(steps) {
-					steps = append(steps, nil)
-				}
-				steps[i] = append(steps[i], x.ids[:x.valid]...)
-			}
-			s.Close()
-		}
-	}
+	steps := idsOfSteps(t, d, world, workers, so)
 	at := int64(0)
 	for i, edges := range stepEdges(len(steps), rows, int64(world*batch), tail) {
 		got := steps[i]

@@ -62,24 +62,24 @@ func TestGoldenShares(t *testing.T) {
 	}
 }
 
-// The file of golden shares is what its generator prints.
-func TestGoldenSharesAreGenerated(t *testing.T) {
+// TestGoldenFilesAreGenerated compares the files with what their generators print.
+func TestGoldenFilesAreGenerated(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("no python3 to run the generator")
+		t.Skip("no python3 to run the generators")
 	}
-	cmd := exec.Command(python, "-B", "shares.py")
-	cmd.Dir = "testdata"
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := os.ReadFile("testdata/shares.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(out, want) {
-		t.Error("testdata/shares.py prints other lines than testdata/shares.jsonl has")
+	for _, name := range []string{"shares", "mixtures"} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command(python, "-B", name+".py")
+			cmd.Dir = "testdata"
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want, err := os.ReadFile("testdata/" + name + ".jsonl"); err != nil || !bytes.Equal(out, want) {
+				t.Errorf("testdata/%s.py prints other lines than testdata/%s.jsonl has (%v)", name, name, err)
+			}
+		})
 	}
 }
 

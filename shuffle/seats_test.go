@@ -56,26 +56,13 @@ func TestSeatsKeepTheSteps(t *testing.T) {
 				g = int64(lanes*world) * int64(1+r.below(3))
 			}
 			rows := min(g, c.plan.Rows()-pos)
-			var all []int
-			for rank := range world {
-				w := Worker{Rank: rank, WorldSize: world}
-				whole := seatedPositions(t, c, w, seats, g, pos, rows, byLane, position)
-				if rows == g && int64(len(whole)) != g/int64(world) || int64(len(whole)) > g/int64(world) {
-					t.Fatalf("case %d (%s): rank %d of %d has %d rows of %d", n, c.name, rank, world, len(whole), rows)
-				}
-				var parts []int
-				for w.Workers, w.Worker = workers, 0; w.Worker < workers; w.Worker++ {
-					parts = append(parts, seatedPositions(t, c, w, seats, g, pos, rows, byLane, position)...)
-				}
-				if slices.Sort(parts); !slices.Equal(parts, whole) {
-					t.Fatalf("case %d: %d workers of rank %d have %v, the rank has %v", n, workers, rank, parts, whole)
-				}
-				all = append(all, whole...)
-			}
-			slices.Sort(all)
-			for i, p := range all {
-				if int64(p) != pos+int64(i) || int64(len(all)) != rows {
-					t.Fatalf("case %d (%s): world %d, step at %d of %d rows has %v", n, c.name, world, pos, rows, all)
+			label := fmt.Sprintf("case %d (%s), world %d", n, c.name, world)
+			ranks := expectStep(t, label, Worker{WorldSize: world, Workers: workers}, pos, rows, func(w Worker) []int {
+				return seatedPositions(t, c, w, seats, g, pos, rows, byLane, position)
+			})
+			for rank, got := range ranks {
+				if rows == g && int64(len(got)) != g/int64(world) || int64(len(got)) > g/int64(world) {
+					t.Fatalf("%s: rank %d has %d rows of %d", label, rank, len(got), rows)
 				}
 			}
 			if usable(lanes, world, g) {

@@ -52,34 +52,48 @@ func TestStepsAreTheSameInAnyWorld(t *testing.T) {
 			world, workers := 1+int(r.below(20)), 1+int(r.below(4)) // another world in each step
 			batch := 1 + int64(r.below(40))
 			rows := min(batch*int64(world), c.plan.Rows()-pos)
-			var all []int
-			for rank := range world {
-				whole := sharePositions(t, c, Worker{Rank: rank, WorldSize: world}, pos, rows, byLane, position)
-				if full := rows == batch*int64(world); full && int64(len(whole)) != batch {
-					t.Fatalf("case %d (%s): rank %d of %d has %d rows, not %d", n, c.name, rank, world, len(whole), batch)
+			label := fmt.Sprintf("case %d (%s), world %d", n, c.name, world)
+			ranks := expectStep(t, label, Worker{WorldSize: world, Workers: workers}, pos, rows, func(w Worker) []int {
+				return sharePositions(t, c, w, pos, rows, byLane, position)
+			})
+			for rank, got := range ranks {
+				if full := rows == batch*int64(world); full && int64(len(got)) != batch {
+					t.Fatalf("%s: rank %d has %d rows, not %d", label, rank, len(got), batch)
 				}
-				if least := rows / int64(world); int64(len(whole)) < least || int64(len(whole)) > least+1 {
-					t.Fatalf("case %d: rank %d of %d has %d rows of %d", n, rank, world, len(whole), rows)
-				}
-				var parts []int
-				for worker := range workers {
-					w := Worker{Rank: rank, WorldSize: world, Worker: worker, Workers: workers}
-					parts = append(parts, sharePositions(t, c, w, pos, rows, byLane, position)...)
-				}
-				if slices.Sort(parts); !slices.Equal(parts, whole) {
-					t.Fatalf("case %d: %d workers of rank %d have %v, the rank has %v", n, workers, rank, parts, whole)
-				}
-				all = append(all, whole...)
-			}
-			slices.Sort(all)
-			for i, p := range all {
-				if int64(p) != pos+int64(i) || int64(len(all)) != rows {
-					t.Fatalf("case %d (%s): world %d, step at %d of %d rows has %v", n, c.name, world, pos, rows, all)
+				if least := rows / int64(world); int64(len(got)) < least || int64(len(got)) > least+1 {
+					t.Fatalf("%s: rank %d has %d rows of %d", label, rank, len(got), rows)
 				}
 			}
 			pos += rows
 		}
 	}
+}
+
+// expectStep checks that the rows of a step are those of its positions, and that a rank's rows do not
+// depend on its workers. of returns the positions of a worker's rows. It returns the positions by rank.
+func expectStep(t *testing.T, label string, w Worker, pos, rows int64, of func(Worker) []int) (ranks [][]int) {
+	t.Helper()
+	workers := w.Workers
+	var all []int
+	for w.Rank = range w.WorldSize {
+		w.Worker, w.Workers = 0, 0
+		whole := of(w)
+		var parts []int
+		for w.Workers = workers; w.Worker < workers; w.Worker++ {
+			parts = append(parts, of(w)...)
+		}
+		if slices.Sort(parts); !slices.Equal(parts, whole) {
+			t.Fatalf("%s: %d workers of rank %d have %v, the rank has %v", label, workers, w.Rank, parts, whole)
+		}
+		ranks, all = append(ranks, whole), append(all, whole...)
+	}
+	slices.Sort(all)
+	for i, p := range all {
+		if int64(p) != pos+int64(i) || int64(len(all)) != rows {
+			t.Fatalf("%s: the step at %d of %d rows has %v", label, pos, rows, all)
+		}
+	}
+	return ranks
 }
 
 // sharePositions are the positions of a worker's rows in a step; see viewPositions.
