@@ -69,8 +69,8 @@ func TestStepsAreTheSameInAnyWorld(t *testing.T) {
 	}
 }
 
-// expectStep checks that the rows of a step are those of its positions, and that a rank's rows do not
-// depend on its workers. of returns the positions of a worker's rows. It returns the positions by rank.
+// expectStep checks that the rows of a step have its positions, and that a rank's rows do not depend
+// on its workers. of returns the positions of a worker's rows. It returns the positions by rank.
 func expectStep(t *testing.T, label string, w Worker, pos, rows int64, of func(Worker) []int) (ranks [][]int) {
 	t.Helper()
 	workers := w.Workers

@@ -50,7 +50,7 @@ def chosen(parser, args, what, known):
 
 
 def given(args):
-    """What the process of a part is told."""
+    """The arguments of the process of a part."""
     size = "small" if args.smoke else "large"
     return {"device": args.device, "data": str(args.data), "size": size, "seconds": 0.01 if args.smoke else args.seconds}
 

@@ -3,18 +3,17 @@
 import goals
 
 
-def of(key, alone, ours, first):
-    """The goals, for records that name what was measured at a key.
-
-    Photographs without a model are named alone. ours are the loaders that count, and first the ones
-    whose slowest first batch does.
+def of(key, plain, ours, first):
+    """The goals. Records have the name of a measurement at key, and plain is the name of the one
+    without a model. ours are the loaders that count. Of the ones in first, the slowest first batch
+    counts.
     """
 
     def best(figure, loaders, what, cores):
         return lambda records: records.best(figure, loaders, **{key: what}, cores=cores)
 
     def times(other):
-        figures = [best("rows_per_second", loaders, alone, 8) for loaders in (ours, (other,))]
+        figures = [best("rows_per_second", loaders, plain, 8) for loaders in (ours, (other,))]
         return lambda records: goals.ratio(*(figure(records) for figure in figures))
 
     def of_ceiling(model, cores):

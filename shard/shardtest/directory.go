@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A Directory is the part of a [Fixture] that holds files in a directory, which are replaced as good
-// writers do it: by renaming.
+// A Directory is the part of a [Fixture] that holds files in a directory. It replaces files as good
+// writers do: by renaming.
 type Directory struct {
 	Root   string
 	writes int

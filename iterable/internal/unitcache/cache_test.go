@@ -196,7 +196,8 @@ func TestWaitForRoom(t *testing.T) {
 	})
 }
 
-// TestUnpinWhileLoading has draws give up while their unit is loaded. It stays until others need room.
+// TestUnpinWhileLoading has draws give up while their unit is loaded. It stays until others need
+// room.
 func TestUnpinWhileLoading(t *testing.T) {
 	s := newTestCache(t)
 	s.waits = true

@@ -1,4 +1,4 @@
-"""Data sets that are made of another one: with functions, with some of the batches, in another process."""
+"""Data sets made of another one: with functions, with some of the batches, in another process."""
 
 from __future__ import annotations
 
