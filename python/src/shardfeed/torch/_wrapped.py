@@ -30,7 +30,7 @@ def check(*, rows: bool, batch_size: int, world_size: int) -> None:
             raise OptionError(
                 "accelerate's skip_first_batches makes a loader of torch, which would make batches of these batches: to skip batches "
                 "after a resume, load the state of the shardfeed.torch.DataLoader, which accelerator.register_for_checkpointing(loader) "
-                "saves and accelerator.load_state loads; for one that skips use shardfeed.torch.huggingface.prepare"
+                "saves and accelerator.load_state loads; for one that skips use shardfeed.torch.huggingface.prepare" + _resume_hint()
             )
         raise OptionError(
             f"this data set yields whole batches of {batch_size} rows, and the loader around it would make batches of batches: give "
@@ -90,6 +90,16 @@ def _trainer_hint() -> str:
         return ""
     return (
         "; transformers' Trainer takes it with shardfeed.torch.huggingface.TrainerMixin: class Trainer(TrainerMixin, transformers.Trainer)"
+    )
+
+
+def _resume_hint() -> str:
+    """How transformers' Trainer resumes; empty when it is not imported."""
+    if "transformers.trainer" not in sys.modules:
+        return ""
+    return (
+        "; transformers' Trainer resumes with shardfeed.torch.huggingface.TrainerMixin, which takes the data set as train_dataset, without "
+        "a get_train_dataloader"
     )
 
 
