@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +17,7 @@ import (
 // shardfeed in XDG_RUNTIME_DIR, else one of the user's own in the directory for temporary files. It
 // refuses a directory of another user, or one that others may write to.
 func Dir() (string, error) {
-	dir, mkdir := os.Getenv("SHARDFEED_RUNTIME_DIR"), os.MkdirAll
+	dir, mkdir := givenDir(), os.MkdirAll
 	if dir == "" {
 		dir, mkdir = ownDir(), os.Mkdir // their parents are the system's to make
 	}
@@ -27,9 +28,22 @@ func Dir() (string, error) {
 	return dir, makeDir(dir, mkdir)
 }
 
+// givenDir is SHARDFEED_RUNTIME_DIR, where ~ is the home directory.
+func givenDir() string {
+	dir, home := os.Getenv("SHARDFEED_RUNTIME_DIR"), os.Getenv("HOME")
+	if home != "" && (dir == "~" || strings.HasPrefix(dir, "~/")) {
+		return home + dir[1:]
+	}
+	return dir
+}
+
+// ownDir passes over an XDG_RUNTIME_DIR of another user, as su and sudo -E leave it: what root made
+// there would be in that user's way.
 func ownDir() string {
 	if run := os.Getenv("XDG_RUNTIME_DIR"); run != "" {
-		return filepath.Join(run, "shardfeed")
+		if info, err := os.Stat(run); err != nil || isOwn(info) {
+			return filepath.Join(run, "shardfeed")
+		}
 	}
 	return filepath.Join(os.TempDir(), "shardfeed-"+strconv.Itoa(os.Geteuid()))
 }

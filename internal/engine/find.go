@@ -32,7 +32,7 @@ func Sockets() []string {
 func directories() []string {
 	uid := strconv.Itoa(os.Geteuid())
 	all := []string{
-		os.Getenv("SHARDFEED_RUNTIME_DIR"), ownDir(), filepath.Join("/run/user", uid, "shardfeed"), filepath.Join(os.TempDir(), "shardfeed-"+uid), "/tmp/shardfeed-" + uid,
+		givenDir(), ownDir(), filepath.Join("/run/user", uid, "shardfeed"), filepath.Join(os.TempDir(), "shardfeed-"+uid), "/tmp/shardfeed-" + uid,
 	}
 	return slices.DeleteFunc(all, func(dir string) bool { return dir == "" })
 }

@@ -321,10 +321,18 @@ func TestDir(t *testing.T) {
 	if err := errors.Join(os.Symlink(base, link), os.Mkdir(open, 0o700), os.Chmod(open, 0o770)); err != nil {
 		t.Fatal(err)
 	}
+	another := "/" // a directory of another user
+	if os.Geteuid() == 0 {
+		another = filepath.Join(base, "another")
+		if err := errors.Join(os.Mkdir(another, 0o700), os.Chown(another, 1, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct{ own, xdg, tmp, want, refused string }{
 		{own: base + "/mine", xdg: base, tmp: base, want: base + "/mine"},
 		{xdg: base, tmp: base, want: base + "/shardfeed"},
 		{tmp: base, want: base + "/shardfeed-"},
+		{xdg: another, tmp: base, want: base + "/shardfeed-"},
 		{own: file, tmp: base, refused: "not a directory"},
 		{own: link, tmp: base, refused: "not a directory"},
 		{own: open, tmp: base, refused: "others may write"},
@@ -332,7 +340,7 @@ func TestDir(t *testing.T) {
 		{own: file + "/where", tmp: base, refused: elsewhere},
 		{xdg: base + "/no/where", tmp: base, refused: elsewhere},
 	} {
-		t.Run(c.want+c.refused, func(t *testing.T) {
+		t.Run(c.xdg+c.want+c.refused, func(t *testing.T) {
 			t.Setenv("SHARDFEED_RUNTIME_DIR", c.own)
 			t.Setenv("XDG_RUNTIME_DIR", c.xdg)
 			t.Setenv("TMPDIR", c.tmp)

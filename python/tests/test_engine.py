@@ -306,8 +306,18 @@ def runtime_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert _runtime.directory() == tmp_path / f"shardfeed-{os.geteuid()}"
+    another = Path("/")  # a directory of another user, which su and sudo -E leave
+    if os.geteuid() == 0:
+        another = tmp_path / "another"
+        another.mkdir()
+        os.chown(another, 1, 1)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(another))
+    assert _runtime.directory() == tmp_path / f"shardfeed-{os.geteuid()}"
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert _runtime.directory() == tmp_path / "shardfeed"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHARDFEED_RUNTIME_DIR", "~/home")
+    assert _runtime.directory() == tmp_path / "home"
     monkeypatch.setenv("SHARDFEED_RUNTIME_DIR", str(tmp_path / "mine"))
     assert _runtime.directory() == tmp_path / "mine"
     assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o700

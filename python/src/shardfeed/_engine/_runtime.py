@@ -31,8 +31,8 @@ _NAME = re.compile(r"[0-9a-f]{16}")  # of an engine: what _rank.digest makes; of
 def directory() -> Path:
     """Makes and returns the directory: $SHARDFEED_RUNTIME_DIR, else one below $XDG_RUNTIME_DIR, else one below $TMPDIR or /tmp."""
     if given := os.environ.get("SHARDFEED_RUNTIME_DIR"):
-        path = Path(given).absolute()
-    elif (xdg := os.environ.get("XDG_RUNTIME_DIR")) and os.access(xdg, os.W_OK) and len(xdg) < _LONGEST - 10:
+        path = Path(given).expanduser().absolute()
+    elif (xdg := os.environ.get("XDG_RUNTIME_DIR")) and _is_own(xdg) and len(xdg) < _LONGEST - 10:
         path = Path(xdg) / "shardfeed"
     else:
         temporary = os.environ.get("TMPDIR")
@@ -57,6 +57,16 @@ def directory() -> Path:
             f"others may write to {path} (mode {stat.S_IMODE(status.st_mode):o}): chmod go-w it, or set SHARDFEED_RUNTIME_DIR"
         )
     return path
+
+
+def _is_own(path: str) -> bool:
+    """Whether a directory is this user's, and can be written to.
+
+    su and sudo -E leave that of another user, and what root makes there is in that user's way.
+    """
+    with contextlib.suppress(OSError):
+        return os.stat(path).st_uid == os.geteuid() and os.access(path, os.W_OK)
+    return False
 
 
 def last_lines(log: str | os.PathLike[str], begin: int = 0) -> str:
