@@ -16,6 +16,7 @@ import (
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/cloud"
 	"github.com/shardfeed/shardfeed/shard/driver/bucket"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
 
 // Servers are Azure's: of tokens, of identities and of blobs, which expect a token.
@@ -92,7 +93,7 @@ func TestTokens(t *testing.T) {
 				env[name] = value
 			}
 			o := c.o
-			o.Account, o.Endpoint, o.Getenv = "account", s.URL+"/blobs", environ(env)
+			o.Account, o.Endpoint, o.Getenv = "account", s.URL+"/blobs", shardtest.Environ(env)
 			store := newStore(t, o)
 			for range 2 {
 				found, err := store.List(t.Context(), "az://container/d")
@@ -138,7 +139,7 @@ func TestNoToken(t *testing.T) {
 				env[name] = value
 			}
 			o := c.o
-			o.Account, o.Endpoint, o.Getenv, o.RetryFor = "account", s.URL+"/blobs", environ(env), time.Second
+			o.Account, o.Endpoint, o.Getenv, o.RetryFor = "account", s.URL+"/blobs", shardtest.Environ(env), time.Second
 			_, err := newStore(t, o).List(t.Context(), "az://container/d/")
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "hidden") {
 				t.Errorf("error %v, want %v with %q", err, c.want, c.text)
@@ -185,7 +186,7 @@ func TestURLs(t *testing.T) {
 		{Options{SAS: "SECRET"}, "az://c/k", "", "sig="},
 	} {
 		o := c.o
-		o.Getenv = environ(nil)
+		o.Getenv = shardtest.Environ(nil)
 		s, err := o.service()
 		if err == nil {
 			_, path := shard.SplitScheme(c.uri)

@@ -17,6 +17,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/servertest"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/cloud"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
 
 // bearer is a token of OAuth as the emulator takes it.
@@ -75,7 +76,7 @@ func TestServerCredentials(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := c.o
-			o.CABundle, o.Getenv, o.RetryFor = server.CA, environ(c.env), time.Second
+			o.CABundle, o.Getenv, o.RetryFor = server.CA, shardtest.Environ(c.env), time.Second
 			s := newStore(t, o)
 			found, err := s.List(t.Context(), f.Address("d"))
 			if c.text != "" {
@@ -112,19 +113,6 @@ func isRead(r *http.Request) bool {
 	return r.Method == http.MethodGet && !isList(r) && r.Header.Get("Range") != "bytes=0-0" // no look
 }
 
-func read(t *testing.T, f *fixture, size int) ([]byte, error) {
-	found, err := f.store.List(t.Context(), f.Address("{f,*}")) // by a look and by a list
-	if err != nil {
-		return nil, err
-	}
-	o, err := f.store.Open(t.Context(), found[0])
-	if err != nil {
-		return nil, err
-	}
-	p := make([]byte, size)
-	return p, o.ReadAt(t.Context(), p, 0)
-}
-
 func TestServerFaults(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 40_000)
 	server := servertest.Azurite(t)
@@ -155,7 +143,7 @@ func TestServerFaults(t *testing.T) {
 			proxy := servertest.NewHTTPProxy(t, strings.TrimSuffix(server.Endpoint, "/"+server.Account))
 			f.store = newStore(t, Options{Account: server.Account, Key: server.Key, Endpoint: proxy.Endpoint() + "/" + server.Account, RetryFor: 2 * time.Second})
 			proxy.Use(c.rule)
-			got, err := read(t, f, len(content))
+			got, err := shardtest.ReadFile(t, f, len(content))
 			if c.rule.Struck() == 0 || c.text == "" && (err != nil || !bytes.Equal(got, content)) || c.want != nil && !errors.Is(err, c.want) {
 				t.Fatalf("error %v, want %v; the fault struck %d times", err, c.want, c.rule.Struck())
 			}
@@ -235,7 +223,7 @@ func TestServerPages(t *testing.T) {
 		f.Write(t, fmt.Sprintf("t/k=%02d/part-%d", i%20, i), []byte("x"))
 	}
 	for _, n := range []int{0, 7} {
-		s, err := (Options{Account: f.server.Account, Key: f.server.Key, Endpoint: f.server.Endpoint, Getenv: environ(nil)}).service()
+		s, err := (Options{Account: f.server.Account, Key: f.server.Key, Endpoint: f.server.Endpoint, Getenv: shardtest.Environ(nil)}).service()
 		if err != nil {
 			t.Fatal(err)
 		}

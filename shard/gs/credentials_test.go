@@ -19,6 +19,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/cloud"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
 
 // Servers are Google's: of tokens, of metadata and of storage, which expects a token.
@@ -133,7 +134,7 @@ func TestCredentials(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g.grant.Store("")
 			o := c.o
-			o.Endpoint, o.Getenv, o.UserProject = g.URL, environ(c.env), "payer"
+			o.Endpoint, o.Getenv, o.UserProject = g.URL, shardtest.Environ(c.env), "payer"
 			s := newStore(t, o)
 			found, err := s.List(t.Context(), "gs://bucket/d")
 			if err != nil || len(found) != 1 || found[0].URI != "gs://bucket/d/opayer" || found[0].Size != 3 || found[0].Version != "7" {
@@ -155,7 +156,7 @@ func TestTokenRenewed(t *testing.T) {
 	for life, want := range map[int]int64{3600: 1, 60: 3} {
 		g := newServers(t)
 		g.life = life
-		s := newStore(t, Options{Endpoint: g.URL, Getenv: environ(map[string]string{"GCE_METADATA_HOST": strings.TrimPrefix(g.URL, "http://")})})
+		s := newStore(t, Options{Endpoint: g.URL, Getenv: shardtest.Environ(map[string]string{"GCE_METADATA_HOST": strings.TrimPrefix(g.URL, "http://")})})
 		for range 3 {
 			if _, err := s.List(t.Context(), "gs://bucket/d/"); err != nil {
 				t.Fatal(err)
@@ -191,7 +192,7 @@ func TestNoToken(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g.status = c.status
 			o := c.o
-			o.Endpoint, o.Getenv, o.RetryFor = g.URL, environ(c.env), time.Second
+			o.Endpoint, o.Getenv, o.RetryFor = g.URL, shardtest.Environ(c.env), time.Second
 			_, err := newStore(t, o).List(t.Context(), "gs://bucket/d/")
 			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) || strings.Contains(err.Error(), "SECRET") {
 				t.Errorf("error %v, want %v with %q", err, c.want, c.text)
@@ -214,7 +215,7 @@ func TestOptions(t *testing.T) {
 		t.Error("two kinds of credentials")
 	}
 	for variable, want := range map[string]string{"localhost:4443": "http://localhost:4443", "https://h/": "https://h"} {
-		s, err := Options{Getenv: environ(map[string]string{"STORAGE_EMULATOR_HOST": variable})}.service()
+		s, err := Options{Getenv: shardtest.Environ(map[string]string{"STORAGE_EMULATOR_HOST": variable})}.service()
 		if err != nil || s.endpoint != want || s.source != "none (anonymous)" {
 			t.Errorf("%s: %+v, %v", variable, s, err)
 		}

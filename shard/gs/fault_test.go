@@ -12,6 +12,7 @@ import (
 	"github.com/shardfeed/shardfeed/internal/servertest"
 	"github.com/shardfeed/shardfeed/shard"
 	"github.com/shardfeed/shardfeed/shard/cloud"
+	"github.com/shardfeed/shardfeed/shard/shardtest"
 )
 
 func isList(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/storage/v1/b/") }
@@ -25,19 +26,6 @@ func through(t *testing.T, content []byte) (*fixture, *servertest.HTTPProxy) {
 	f.store = newStore(t, Options{Endpoint: proxy.Endpoint(), Anonymous: true, RetryFor: 2 * time.Second})
 	f.Write(t, "f", content)
 	return f, proxy
-}
-
-func read(t *testing.T, f *fixture, size int) ([]byte, error) {
-	found, err := f.store.List(t.Context(), f.Address("{f,*}")) // by a look and by a list
-	if err != nil {
-		return nil, err
-	}
-	o, err := f.store.Open(t.Context(), found[0])
-	if err != nil {
-		return nil, err
-	}
-	p := make([]byte, size)
-	return p, o.ReadAt(t.Context(), p, 0)
 }
 
 func TestServerFaults(t *testing.T) {
@@ -70,7 +58,7 @@ func TestServerFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f, proxy := through(t, content)
 			proxy.Use(c.rule)
-			got, err := read(t, f, len(content))
+			got, err := shardtest.ReadFile(t, f, len(content))
 			if !errors.Is(err, c.want) || c.want == nil && !bytes.Equal(got, content) || c.rule.Struck() == 0 {
 				t.Fatalf("error %v, want %v; the fault struck %d times", err, c.want, c.rule.Struck())
 			}
@@ -136,7 +124,7 @@ func TestServerPages(t *testing.T) {
 		f.Write(t, fmt.Sprintf("t/k=%02d/part-%d", i%20, i), []byte("x"))
 	}
 	for _, n := range []int{0, 3, 7} {
-		s, err := (Options{Endpoint: f.server.Endpoint, Anonymous: true, Getenv: environ(nil)}).service()
+		s, err := (Options{Endpoint: f.server.Endpoint, Anonymous: true, Getenv: shardtest.Environ(nil)}).service()
 		if err != nil {
 			t.Fatal(err)
 		}

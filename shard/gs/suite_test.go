@@ -12,23 +12,12 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// environ looks up variables of a test alone.
-func environ(all map[string]string) func(string) string {
-	return func(name string) string { return all[name] }
-}
-
 // newStore makes a store that is closed with the test.
 func newStore(t testing.TB, o Options) *cloud.Store {
 	if o.Getenv == nil {
-		o.Getenv = environ(nil)
+		o.Getenv = shardtest.Environ(nil)
 	}
-	s := New(o)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
+	return shardtest.Closing(t, New(o))
 }
 
 // fixture is a bucket.
