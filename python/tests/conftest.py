@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -163,3 +164,12 @@ def wait_for_engines(directory: Path, seconds: float = GRACE_SECONDS + 60) -> li
     for process in left:
         process.kill()
     return left
+
+
+@pytest.fixture
+def _often() -> Iterator[None]:
+    """Lets threads change all the time."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)

@@ -238,7 +238,7 @@ def readers(ranks: int, arguments: Callable[[int], Sequence[object]], **environm
     """Starts ranks that only read, all at once. One that ends leaves the others running."""
     started: list[subprocess.Popen[str]] = []
     for rank in range(ranks):
-        own = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), **environment}
+        own = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(ranks), **environment}
         command = [sys.executable, str(JOBS / "reads.py"), *map(str, arguments(rank))]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         started.append(subprocess.Popen(command, **pipes, text=True, env={**os.environ, **own}))

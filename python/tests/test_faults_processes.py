@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import random
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,12 +15,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from threads import WITHIN, in_threads
 
 from shardfeed import StreamingDataset, errors
 from shardfeed._turn import Turn
 
 ROWS = 4000
-WITHIN = 120.0  # seconds
 
 pytestmark = pytest.mark.usefixtures("job")
 
@@ -111,32 +110,6 @@ def test_processes(shards: Path, method: str) -> None:
         child.join(WITHIN)
         assert child.exitcode == 0
     assert sum(batch.rows for batch in iterator) == ROWS - 64
-
-
-def in_threads(count: int, work: Callable[[], object]) -> None:
-    failed: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as e:
-            failed.append(e)
-
-    threads = [threading.Thread(target=run, daemon=True) for _ in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WITHIN)
-    assert not failed and not any(thread.is_alive() for thread in threads)
-
-
-@pytest.fixture
-def _often() -> Iterator[None]:
-    """Lets threads change all the time."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(before)
 
 
 @pytest.mark.usefixtures("_often")

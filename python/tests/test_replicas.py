@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pictures
 import pytest
-from ranks import JOBS, Job, assert_sequence, epoch_order, flat, steps
+from ranks import Job, assert_sequence, epoch_order, flat, readers, steps
 
 from shardfeed import Image, StreamingDataset, errors
 from shardfeed._engine import _replicas
@@ -137,24 +134,8 @@ def test_claims_of_data_ranks() -> None:
     assert claims(there, 4) == []  # that is another error
 
 
-def start(shards: Path, ranks: int, **environment: str) -> list[subprocess.Popen[str]]:
-    started = []
-    for rank in range(ranks):
-        own = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(ranks), **environment}
-        command = [sys.executable, str(JOBS / "reads.py"), str(shards), "--replication", "2", "--pause", "0.01"]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started.append(subprocess.Popen(command, **pipes, text=True, env={**os.environ, **own}))
-    for process in started:
-        assert process.stdout is not None and "ready" in process.stdout.readline(), process.communicate()[1]
-    for process in started:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-    return started
-
-
 def test_one_killed(job: str, runtime: Path, shards: Path) -> None:
-    ranks = start(shards, 4)
+    ranks = readers(4, lambda _: [shards, "--replication", 2, "--pause", 0.01])
     assert ranks[1].stdout is not None
     for _ in range(3):
         ranks[1].stdout.readline()

@@ -4,13 +4,13 @@ the others.
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from threads import WITHIN, in_threads
 
 import shardfeed
 from shardfeed import _iterator
@@ -20,7 +20,6 @@ torch = pytest.importorskip("torch")
 import shardfeed.torch  # noqa: E402
 
 ROWS, THREADS = 4000, 4
-WITHIN = 120.0  # seconds
 
 pytestmark = pytest.mark.usefixtures("one_engine", "_often")
 
@@ -30,15 +29,6 @@ def one_engine(runtime: Path, shards: Path) -> Iterator[None]:
     dataset = shardfeed.StreamingDataset(shards, batch_size=1, cache=False)
     yield
     del dataset
-
-
-@pytest.fixture
-def _often() -> Iterator[None]:
-    """Lets threads change all the time."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(before)
 
 
 def dataset_of(package: Any, shards: Path, batch_size: int | None) -> Any:
@@ -61,25 +51,6 @@ OPENED: dict[str, Callable[[Path], Any]] = {
 }
 
 
-def in_threads(work: Callable[[], object]) -> None:
-    """Does work in threads that begin at the same moment, and waits for them."""
-    begin, failed = threading.Barrier(THREADS), []
-
-    def run() -> None:
-        begin.wait()
-        try:
-            work()
-        except BaseException as e:
-            failed.append(e)
-
-    threads = [threading.Thread(target=run, daemon=True) for _ in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(WITHIN)
-    assert failed == [] and not any(thread.is_alive() for thread in threads)
-
-
 def ids(batch: Any) -> list[int]:
     found = batch["id"].tolist()
     return found if isinstance(found, list) else [found]
@@ -96,7 +67,7 @@ def test_each_row_comes_once(shards: Path, kind: str) -> None:
                 found.extend(ids(batch))
             ends.append(1)
 
-        in_threads(take)
+        in_threads(THREADS, take)
         assert sorted(found) == list(range(ROWS))
         assert len(ends) == THREADS
         assert next(iterator, None) is None
@@ -120,7 +91,7 @@ def test_another_thread_closes_the_iterator(shards: Path, kind: str) -> None:
 
         closing = threading.Thread(target=close, daemon=True)
         closing.start()
-        in_threads(take)
+        in_threads(THREADS, take)
         closing.join(WITHIN)
         assert len(found) == len(set(found))
         assert next(iterator, None) is None
