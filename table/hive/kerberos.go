@@ -31,7 +31,7 @@ func (m *metastore) authenticate(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := m.conn.SetDeadline(time.Now().Add(m.timeout)); err != nil {
+	if err := m.conn.SetDeadline(time.Now().Add(m.patience())); err != nil {
 		return m.lost(ctx, err)
 	}
 	name, _, _ := net.SplitHostPort(m.host)

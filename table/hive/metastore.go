@@ -21,9 +21,9 @@ type metastore struct {
 	host    string
 	conn    net.Conn
 	client  *thrift.Client
-	timeout time.Duration
-	calls   int         // that were answered
-	leave   func() bool // the context
+	timeout time.Duration // that the options give; 0: the defaults
+	calls   int           // that were answered
+	leave   func() bool   // the context
 }
 
 // dial connects to the first host that answers.
@@ -32,7 +32,7 @@ func dial(ctx context.Context, hosts []string, o Options) (*metastore, error) {
 	for _, host := range hosts {
 		conn, err := o.dial(ctx, host)
 		if err == nil {
-			m := &metastore{host: host, conn: conn, client: thrift.NewClient(conn), timeout: cmp.Or(o.Timeout, defaultTimeout)}
+			m := &metastore{host: host, conn: conn, client: thrift.NewClient(conn), timeout: o.Timeout}
 			m.leave = context.AfterFunc(ctx, func() { conn.Close() })
 			if !o.Kerberos {
 				return m, nil
@@ -89,7 +89,7 @@ var errNoObject = fmt.Errorf("%w: the metastore has no such object", shard.ErrNo
 
 // call calls a method and returns its result.
 func (m *metastore) call(ctx context.Context, method string, args thrift.Struct) (any, error) {
-	if err := m.conn.SetDeadline(time.Now().Add(m.timeout)); err != nil {
+	if err := m.conn.SetDeadline(time.Now().Add(m.patience())); err != nil {
 		return nil, connect.Lost(ctx, m.host, err)
 	}
 	results, err := m.client.Call(method, args)
@@ -114,13 +114,25 @@ func (m *metastore) call(ctx context.Context, method string, args thrift.Struct)
 	return nil, fmt.Errorf("%w: the metastore %s answered %s with nothing", shard.ErrCorrupt, m.host, method)
 }
 
+// patience is how long a call may take. The first one asks for little, and servers of other
+// protocols never answer it.
+func (m *metastore) patience() time.Duration {
+	if m.calls == 0 {
+		return cmp.Or(m.timeout, firstTimeout)
+	}
+	return cmp.Or(m.timeout, defaultTimeout)
+}
+
 // lost is the error of a connection that ended.
 func (m *metastore) lost(ctx context.Context, err error) error {
 	timedOut := net.Error(nil)
 	switch {
 	case ctx.Err() != nil:
+	case errors.As(err, &timedOut) && timedOut.Timeout() && m.calls == 0:
+		return fmt.Errorf("%w: %s did not answer within %v: it may not be a metastore, whose port is often 9083, or want TLS (%s=true) or Kerberos (%s=true); "+
+			"%s gives it longer", shard.ErrTransient, m.host, m.patience(), useTLS, useSASL, timeout)
 	case errors.As(err, &timedOut) && timedOut.Timeout():
-		return fmt.Errorf("%w: %s did not answer within %v", shard.ErrTransient, m.host, m.timeout)
+		return fmt.Errorf("%w: %s did not answer within %v", shard.ErrTransient, m.host, m.patience())
 	case errors.Is(err, thrift.ErrDamaged):
 		return fmt.Errorf("%w: %s is not a Hive metastore: %w", shard.ErrBadURI, m.host, err)
 	case m.calls == 0:

@@ -278,7 +278,7 @@ func TestErrors(t *testing.T) {
 		s.host + "/db.broken": {shard.ErrTransient, "answered get_table_req: the database is down"},
 		nobody + "/db.t":      {shard.ErrTransient, "connection refused"},
 		closed + "/db.t":      {shard.ErrTransient, "it may want TLS (hive.metastore.use.SSL=true) or Kerberos (hive.metastore.sasl.enabled=true)"},
-		silent + "/db.t":      {shard.ErrTransient, "did not answer within 20ms"},
+		silent + "/db.t":      {shard.ErrTransient, "did not answer within 20ms: it may not be a metastore, whose port is often 9083, or want TLS"},
 		web + "/db.t":         {shard.ErrBadURI, "is not a Hive metastore"},
 		"h/db":                {shard.ErrBadURI, "hive://HOST:PORT/DATABASE.TABLE"},
 		"h/db.":               {shard.ErrBadURI, "hive://HOST:PORT/DATABASE.TABLE"},

@@ -20,7 +20,7 @@ import (
 type Options struct {
 	TLS      bool
 	CABundle string        // file of certificates that servers are checked with besides the system's
-	Timeout  time.Duration // for an answer; 0: 10 minutes, as Hive's own clients have
+	Timeout  time.Duration // for an answer; 0: a minute for the first, then 10, as Hive's own clients have
 
 	Kerberos  bool                     // the metastore wants it (SASL)
 	Principal string                   // of the metastore, with _HOST for its host; "": hive/_HOST
@@ -30,6 +30,7 @@ type Options struct {
 
 const (
 	defaultTimeout = 10 * time.Minute
+	firstTimeout   = time.Minute // for the first answer of a connection
 	dialTimeout    = 20 * time.Second
 )
 
