@@ -173,8 +173,23 @@ func (s Stores) find(uri string) (Store, error) {
 	if scheme == "" {
 		return nil, fmt.Errorf("%w: this program has no store for bare paths, only for %s", ErrBadURI, s.names())
 	}
-	return nil, fmt.Errorf("%w: this program has no store for %s://, only for %s", ErrBadURI, scheme, s.names())
+	return nil, fmt.Errorf("%w: this program has no store for %s://, only for %s%s", ErrBadURI, scheme, s.names(), elsewhere[scheme])
 }
+
+// elsewhere names the addresses that this program reads in place of other programs' schemes.
+var elsewhere = map[string]string{
+	"thrift": ofHive, "hive2": ofHive, "jdbc": ofHive,
+	"azure": ofAzure, "adl": ofAzure, "abs": ofAzure,
+	"minio": ofS3, "oss": ofS3, "cos": ofS3, "cosn": ofS3, "obs": ofS3, "tos": ofS3, "r2": ofS3, "b2": ofS3,
+	"dbfs":        "; Databricks shows it as the directory /dbfs",
+	"huggingface": "; the hub is hf://datasets/OWNER/NAME",
+}
+
+const (
+	ofHive  = "; a table of a Hive metastore is hive://HOST:PORT/DATABASE.TABLE"
+	ofAzure = "; Azure is az://CONTAINER/PATH or abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
+	ofS3    = "; a store that speaks S3 is s3://BUCKET/PATH, with its endpoint"
+)
 
 func (s Stores) names() string {
 	names := slices.Sorted(maps.Keys(s))

@@ -63,6 +63,8 @@ func TestStoresUnknown(t *testing.T) {
 		{nil, "s3://b", "s3://b: list: bad address: this program has no store for s3://, only for nothing"},
 		{shard.Stores{"mem": nil}, "a", "a: list: bad address: this program has no store for bare paths, only for mem://"},
 		{shard.Stores{"": local.Store{}, "file": local.Store{}, "mem": nil}, "hdfs://n/a", "hdfs://n/a: list: bad address: this program has no store for hdfs://, only for bare paths, file://, mem://"},
+		{shard.Stores{"mem": nil}, "thrift://h:9083/db.t", "thrift://h:9083/db.t: list: bad address: this program has no store for thrift://, only for mem://; a table of a Hive metastore is hive://HOST:PORT/DATABASE.TABLE"},
+		{shard.Stores{"mem": nil}, "oss://b/k", "oss://b/k: list: bad address: this program has no store for oss://, only for mem://; a store that speaks S3 is s3://BUCKET/PATH, with its endpoint"},
 	} {
 		_, err := c.stores.List(t.Context(), c.uri)
 		if !errors.Is(err, shard.ErrBadURI) || err.Error() != c.want {
