@@ -55,10 +55,10 @@ func apply(t testing.TB, a *Augmenter, data []byte, seed uint64) []byte {
 	return dst
 }
 
-// slow is the same by the book: everything decoded, turned, cropped, resized.
-func slow(t testing.TB, o Options, d codec.Decoder, data []byte, seed uint64) []byte {
+// uprightOf decodes a whole picture and turns it as an EXIF orientation says, or as its own if that
+// is 0.
+func uprightOf(t testing.TB, d codec.Decoder, data []byte, orientation int) resize.Source {
 	t.Helper()
-	o = o.withDefaults()
 	h, err := codec.ReadHeader(data)
 	if err != nil {
 		t.Fatal(err)
@@ -67,14 +67,26 @@ func slow(t testing.TB, o Options, d codec.Decoder, data []byte, seed uint64) []
 	if err != nil {
 		t.Fatal(err)
 	}
+	if orientation != 0 {
+		h.Orientation = orientation
+	}
 	width, height := h.Size()
-	up := make([]byte, 3*width*height)
+	up := resize.Source{RGB: make([]byte, 3*width*height), Rect: image.Rect(0, 0, width, height)}
 	for y := range h.Height {
 		for x := range h.Width {
 			to := turned(x, y, h)
-			copy(up[3*(to.Y*width+to.X):][:3], p.RGB[3*(y*h.Width+x):])
+			copy(up.RGB[3*(to.Y*width+to.X):][:3], p.RGB[3*(y*h.Width+x):])
 		}
 	}
+	return up
+}
+
+// slow is the same by the book: everything decoded, turned, cropped, resized.
+func slow(t testing.TB, o Options, d codec.Decoder, data []byte, seed uint64) []byte {
+	t.Helper()
+	o = o.withDefaults()
+	up := uprightOf(t, d, data, 0)
+	width, height := up.Rect.Dx(), up.Rect.Dy()
 	drawn := o.Draw(width, height, seed)
 	box := drawn.Box
 	x, y := resize.Whole(box.Min.X, box.Dx(), o.Width), resize.Whole(box.Min.Y, box.Dy(), o.Height)
@@ -90,7 +102,7 @@ func slow(t testing.TB, o Options, d codec.Decoder, data []byte, seed uint64) []
 	if err := w.to(dst, drawn.Flip); err != nil {
 		t.Fatal(err)
 	}
-	r.Resize(resize.Source{RGB: up, Rect: image.Rect(0, 0, width, height)}, x, y, o.filter(), w.row)
+	r.Resize(up, x, y, o.filter(), w.row)
 	return dst
 }
 

@@ -3,7 +3,6 @@ package images
 import (
 	"bytes"
 	"fmt"
-	"image"
 	"slices"
 	"testing"
 	"unsafe"
@@ -20,23 +19,7 @@ import (
 func byTask(t testing.TB, o Options, d codec.Decoder, data []byte, k *Task) []byte {
 	t.Helper()
 	o = o.withDefaults()
-	h, err := codec.ReadHeader(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := d.Decode(data, h, h.Bounds(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.Orientation = int(k.Orientation)
-	size := k.Picture()
-	up := make([]byte, 3*size.X*size.Y)
-	for y := range int(k.Height) {
-		for x := range int(k.Width) {
-			to := turned(x, y, h)
-			copy(up[3*(to.Y*size.X+to.X):][:3], p.RGB[3*(y*h.Width+x):])
-		}
-	}
+	up := uprightOf(t, d, data, int(k.Orientation))
 	span := func(axis, most int) resize.Span {
 		s := resize.Whole(int(k.Box[axis]), int(k.Box[axis+2]-k.Box[axis]), int(k.Size[axis]))
 		s.From, s.To = max(0, -int(k.At[axis])), min(int(k.Size[axis]), most-int(k.At[axis]))
@@ -44,7 +27,7 @@ func byTask(t testing.TB, o Options, d codec.Decoder, data []byte, k *Task) []by
 	}
 	x, y := span(0, o.Width), span(1, o.Height)
 	var pixels resize.Row
-	new(resize.Resizer).Resize(resize.Source{RGB: up, Rect: image.Rect(0, 0, size.X, size.Y)}, x, y, o.filter(), func(_ int, row resize.Row) { pixels = append(pixels, row...) })
+	new(resize.Resizer).Resize(up, x, y, o.filter(), func(_ int, row resize.Row) { pixels = append(pixels, row...) })
 	if k.Factor != ([4]float32{}) {
 		var order [4]int
 		var factor [4]float64
