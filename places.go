@@ -8,6 +8,7 @@ import (
 
 	"github.com/shardfeed/shardfeed/cache"
 	"github.com/shardfeed/shardfeed/internal/option"
+	"github.com/shardfeed/shardfeed/internal/regular"
 	"github.com/shardfeed/shardfeed/internal/trusted"
 	"github.com/shardfeed/shardfeed/rowgroup"
 	"github.com/shardfeed/shardfeed/shard"
@@ -37,7 +38,7 @@ func (s Spec) Places() Places {
 		p.Manifests, p.Lanes, p.Checked = filepath.Join(p.Root, "manifests"), filepath.Join(p.Root, "seats"), filepath.Join(p.Root, "checked")
 	}
 	if s.IndexDir != "" {
-		p.Index = expanded(s.env, s.IndexDir)
+		p.Index = regular.Home(s.IndexDir, s.env("HOME"))
 	}
 	return p
 }
@@ -76,7 +77,7 @@ func (s Spec) env(name string) string {
 func indexDir(env func(string) string) string {
 	switch {
 	case env("SHARDFEED_CACHE_DIR") != "":
-		return filepath.Join(expanded(env, env("SHARDFEED_CACHE_DIR")), "index")
+		return filepath.Join(regular.Home(env("SHARDFEED_CACHE_DIR"), env("HOME")), "index")
 	case env("SLURM_TMPDIR") != "":
 		return filepath.Join(env("SLURM_TMPDIR"), "shardfeed", "index")
 	case env("XDG_CACHE_HOME") != "":
@@ -85,15 +86,6 @@ func indexDir(env func(string) string) string {
 		return filepath.Join(env("HOME"), ".cache", "shardfeed", "index")
 	}
 	return ""
-}
-
-// expanded replaces a leading ~, which shells leave in --cache-dir=~/cache, and files of containers
-// and services in variables.
-func expanded(env func(string) string, dir string) string {
-	if home := env("HOME"); home != "" && (dir == "~" || strings.HasPrefix(dir, "~/")) {
-		return home + dir[1:]
-	}
-	return dir
 }
 
 // limitsIn are the most bytes that a cache in a directory keeps, and the most of them that are

@@ -7,10 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/shardfeed/shardfeed/internal/regular"
 )
 
 // Dir returns the directory of the engines' sockets, and makes it: SHARDFEED_RUNTIME_DIR, else
@@ -30,11 +31,7 @@ func Dir() (string, error) {
 
 // givenDir is SHARDFEED_RUNTIME_DIR, where ~ is the home directory.
 func givenDir() string {
-	dir, home := os.Getenv("SHARDFEED_RUNTIME_DIR"), os.Getenv("HOME")
-	if home != "" && (dir == "~" || strings.HasPrefix(dir, "~/")) {
-		return home + dir[1:]
-	}
-	return dir
+	return regular.Home(os.Getenv("SHARDFEED_RUNTIME_DIR"), os.Getenv("HOME"))
 }
 
 // ownDir passes over an XDG_RUNTIME_DIR of another user, as su and sudo -E leave it: what root made

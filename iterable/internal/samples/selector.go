@@ -208,8 +208,8 @@ func (s Selection) AppendRows(dst []uint32) []uint32 {
 // manyOf64 is how many rows of 64 must be kept for listAll to be the faster one.
 const manyOf64 = 20
 
-// listAll lists the bits of a word. It writes each number and goes on where its bit is set, without
-// a branch.
+// listAll lists the numbers of the bits that are set in a word, from first on. It writes every
+// number, and moves on only past those that are set: that takes no branch.
 func listAll(to *[64]uint32, first uint32, word uint64) {
 	i := 0
 	for range 16 {

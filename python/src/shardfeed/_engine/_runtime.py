@@ -62,7 +62,7 @@ def directory() -> Path:
 def _is_own(path: str) -> bool:
     """Whether a directory is this user's, and can be written to.
 
-    su and sudo -E leave that of another user, and what root makes there is in that user's way.
+    After su or sudo -E, XDG_RUNTIME_DIR is the directory of another user: what root makes there breaks that user's jobs.
     """
     with contextlib.suppress(OSError):
         return os.stat(path).st_uid == os.geteuid() and os.access(path, os.W_OK)
